@@ -1,0 +1,1 @@
+"""gamedb: an in-process game database."""

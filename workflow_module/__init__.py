@@ -1,0 +1,1 @@
+"""workflow_module: durable workflows on top of gamedb."""

@@ -77,14 +77,14 @@ class Struct(msgspec.Struct, metaclass=_StructMeta):
     """A msgspec Struct that is frozen unless `frozen=False` is given: nested values of columns and payloads."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One column: its name, its type and what is declared of it."""
 
     name: str
     type: ColumnType
     auto_inc: bool = False
     unique: bool = False
-    default: Any = msgspec.NODEFAULT
+    default: Any  # msgspec cannot have NODEFAULT as a default
     """The canonical default value; `msgspec.NODEFAULT` when the column must be given."""
 
 
@@ -178,6 +178,10 @@ def table_schema(
             f"{cls.__name__} has {len(primary)} primary keys ({', '.join(primary)}); keep one, and declare "
             f"the combination with @module.table(indexes=[({', '.join(map(repr, primary))})])"
         )
+    if sum(c.auto_inc for c in columns) > 1:
+        raise SchemaError(
+            f"{cls.__name__} has more than one AutoInc column; keep one and number the others yourself"
+        )
     schema = TableSchema(
         name=table,
         row=cls,
@@ -188,7 +192,7 @@ def table_schema(
         event=event,
         scheduled=scheduled,
         schedule_column=None,
-        has_float=any(_has_float(c.type) for c in columns),
+        has_float=any(has_float(c.type) for c in columns),
     )
     _check_names(schema)
     return schema if scheduled is None else _as_scheduled(schema)
@@ -221,7 +225,13 @@ def _column(field: Any, kind: ColumnType, markers: set[str], where: str) -> Colu
             default = kind.coerce(default, where)
         except ColumnError as error:
             raise SchemaError(f"the default of {error}") from None
-    return Column(field.name, kind, "AutoInc" in markers, bool(markers & {"PrimaryKey", "Unique"}), default)
+    return Column(
+        name=field.name,
+        type=kind,
+        auto_inc="AutoInc" in markers,
+        unique=bool(markers & {"PrimaryKey", "Unique"}),
+        default=default,
+    )
 
 
 def _indexes(
@@ -266,13 +276,14 @@ def _as_scheduled(schema: TableSchema) -> TableSchema:
     return msgspec.structs.replace(schema, schedule_column=times[0])
 
 
-def _has_float(kind: ColumnType) -> bool:
+def has_float(kind: ColumnType) -> bool:
+    """Whether values of this type hold floats."""
     if isinstance(kind, FloatType):
         return True
     if isinstance(kind, OptionType):
-        return _has_float(kind.inner)
+        return has_float(kind.inner)
     if isinstance(kind, ListType):
-        return _has_float(kind.item)
+        return has_float(kind.item)
     if isinstance(kind, ProductType):
-        return any(map(_has_float, kind.fields.values()))
-    return isinstance(kind, SumType) and any(map(_has_float, kind.variants.values()))
+        return any(map(has_float, kind.fields.values()))
+    return isinstance(kind, SumType) and any(map(has_float, kind.variants.values()))

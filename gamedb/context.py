@@ -1,0 +1,131 @@
+"""What the functions of a game get as their first argument: `ReducerContext`, `ProcedureContext`, `ViewContext`.
+
+Contexts are thin: they carry who calls and when, and lead to the tables. The database makes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from gamedb.columns import from_micros
+from gamedb.store import ReadTables, Store, Tables
+from gamedb.types import ConnectionId, Identity
+
+
+class Runtime(Protocol):
+    """What a context needs of its database."""
+
+    store: Store
+    tables: Tables
+    log: logging.Logger
+
+    def random_for_transaction(self) -> random.Random:
+        """The seeded generator of the running transaction."""
+
+    def transaction(
+        self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
+    ) -> AbstractContextManager[ReducerContext]:
+        """A transaction that commits at the end of the `with`, and rolls back when it raises."""
+
+
+class ReducerContext:
+    """One transaction, as a reducer sees it. Good until the reducer returns."""
+
+    __slots__ = ("_micros", "_now", "_random", "_runtime", "connection_id", "db", "sender")
+
+    def __init__(
+        self, runtime: Runtime, micros: int, sender: Identity, connection_id: ConnectionId | None = None
+    ) -> None:
+        self._runtime = runtime
+        self._micros = micros
+        self._now: datetime | None = None
+        self._random: random.Random | None = None
+        self.db = runtime.tables
+        """The tables: `ctx.db[Player]`."""
+        self.sender = sender
+        """Who called. The database's own identity for in-process calls, schedules and lifecycle reducers."""
+        self.connection_id = connection_id
+        """The connection that the call came over; `None` for in-process calls and schedules."""
+
+    @property
+    def now(self) -> datetime:
+        """The time of the transaction, in UTC; the same however long it takes."""
+        now = self._now
+        if now is None:
+            now = self._now = from_micros(self._micros)
+        return now
+
+    @property
+    def random(self) -> random.Random:
+        """A random generator for this transaction, seeded by the database's seed: a seed reproduces a run."""
+        if self._random is None:
+            self._random = self._runtime.random_for_transaction()
+        return self._random
+
+    def new_uuid(self) -> UUID:
+        """A random (version 4) UUID, from `random`."""
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    @property
+    def log(self) -> logging.Logger:
+        """The logger of the module."""
+        return self._runtime.log
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """A part that can fail alone: `with ctx.savepoint(): ...` undoes its own changes when it raises.
+
+        The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
+        Savepoints nest.
+        """
+        store = self._runtime.store
+        store.savepoint()
+        try:
+            yield
+        except BaseException:
+            store.rollback_to_savepoint()
+            raise
+        store.release()
+
+
+class ProcedureContext:
+    """What a procedure gets: it runs outside of transactions, may wait and do I/O, and opens transactions itself.
+
+    `with ctx.transaction() as tx:` runs one; `tx` is a `ReducerContext`. No `await` belongs inside the `with`:
+    other transactions would have to wait for it.
+    """
+
+    __slots__ = ("_runtime", "connection_id", "name", "sender")
+
+    def __init__(
+        self, runtime: Runtime, name: str, sender: Identity, connection_id: ConnectionId | None = None
+    ) -> None:
+        self._runtime = runtime
+        self.name = name
+        self.sender = sender
+        self.connection_id = connection_id
+
+    def transaction(self) -> AbstractContextManager[ReducerContext]:
+        """A transaction in the caller's name: commits at the end of the `with`, rolls back when it raises."""
+        return self._runtime.transaction(sender=self.sender, connection_id=self.connection_id, name=self.name)
+
+    @property
+    def log(self) -> logging.Logger:
+        """The logger of the module."""
+        return self._runtime.log
+
+
+class ViewContext:
+    """What a view gets: tables to read, and who looks."""
+
+    __slots__ = ("db", "sender")
+
+    def __init__(self, db: ReadTables, sender: Identity) -> None:
+        self.db = db
+        self.sender = sender

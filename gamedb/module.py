@@ -1,0 +1,286 @@
+"""`Module`: what a game declares. Tables, reducers, procedures, views, lifecycle, migrations, visibility filters.
+
+Declarations only; `Module.resolve` checks them together with those of included modules and hands the result to a
+`Database`. It knows no store and no storage.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+from gamedb.columns import ProductType
+from gamedb.errors import SchemaError
+from gamedb.functions import Function, Kind, Lifecycle, declare
+from gamedb.schema import Row, TableSchema, table_schema
+
+C = TypeVar("C", bound=type[Row])
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """A function that changes stored tables once, when a database that was made before it is opened."""
+
+    name: str
+    function: Callable[..., None]
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """A module with everything that it includes, checked as a whole."""
+
+    name: str
+    tables: dict[str, TableSchema]
+    functions: dict[str, Function]
+    """Reducers, procedures and views by name; lifecycle reducers are in `lifecycle`, too."""
+    lifecycle: dict[Lifecycle, list[Function]]
+    migrations: list[Migration]
+    visibility_filters: list[str]
+
+
+class Module:
+    """A game: create one, and decorate its tables and functions.
+
+    `name` is how databases, clients and logs call it: lower-case letters, digits, `_` and `-`.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not re.match(r"[a-z][a-z0-9_-]*\Z", name):
+            raise SchemaError(f"module name {name!r}: use lower-case letters, digits, '_' and '-', a letter first")
+        self.name = name
+        self._tables: list[TableSchema] = []
+        self._functions: list[Function] = []
+        self._migrations: list[Migration] = []
+        self._visibility_filters: list[str] = []
+        self._included: list[Module] = []
+
+    def __repr__(self) -> str:
+        return f"<gamedb module {self.name}>"
+
+    # --- tables
+
+    @overload
+    def table(self, cls: C, /) -> C: ...
+    @overload
+    def table(
+        self,
+        *,
+        name: str | None = ...,
+        public: bool = ...,
+        event: bool = ...,
+        scheduled: str | Callable[..., Any] | None = ...,
+        indexes: Iterable[Sequence[str]] = ...,
+    ) -> Callable[[C], C]: ...
+    def table(
+        self,
+        cls: C | None = None,
+        /,
+        *,
+        name: str | None = None,
+        public: bool = False,
+        event: bool = False,
+        scheduled: str | Callable[..., Any] | None = None,
+        indexes: Iterable[Sequence[str]] = (),
+    ) -> C | Callable[[C], C]:
+        """Register a Row class as a table.
+
+        `name`: by default the class name in snake case. `public`: clients may subscribe to it. `event`: rows live in
+        their transaction only, and are broadcast. `scheduled`: the reducer or procedure, by name or as function, that
+        fires for each row at its `ScheduleAt`. `indexes`: multi-column indexes, as tuples of column names.
+        """
+        scope = _caller_scope()
+
+        def register(row: C) -> C:
+            target = scheduled if scheduled is None or isinstance(scheduled, str) else self._name_of(scheduled)
+            schema = table_schema(
+                row, name=name, public=public, event=event, scheduled=target, indexes=indexes, scope=scope
+            )
+            for other in self._tables:
+                if other.name == schema.name or other.row is row:
+                    raise SchemaError(
+                        f"module {self.name!r} has a table {other.name!r} already ({other.row.__name__})"
+                    )
+            self._tables.append(schema)
+            return row
+
+        return register if cls is None else register(cls)
+
+    def _name_of(self, function: Callable[..., Any]) -> str:
+        for known in self._functions:
+            if known.function is function:
+                return known.name
+        return getattr(function, "__name__", repr(function))
+
+    # --- functions
+
+    @overload
+    def reducer(self, function: F, /) -> F: ...
+    @overload
+    def reducer(self, *, name: str | None = ..., private: bool = ...) -> Callable[[F], F]: ...
+    def reducer(
+        self, function: F | None = None, /, *, name: str | None = None, private: bool = False
+    ) -> F | Callable[[F], F]:
+        """Register a function that runs in one transaction: all that it writes is committed, or nothing.
+
+        `private`: only in-process code and operators may call it.
+        """
+        return self._register(function, "reducer", name=name, private=private)
+
+    @overload
+    def procedure(self, function: F, /) -> F: ...
+    @overload
+    def procedure(self, *, name: str | None = ..., private: bool = ...) -> Callable[[F], F]: ...
+    def procedure(
+        self, function: F | None = None, /, *, name: str | None = None, private: bool = False
+    ) -> F | Callable[[F], F]:
+        """Register a function that may wait, do I/O and return a value; it opens transactions itself."""
+        return self._register(function, "procedure", name=name, private=private)
+
+    @overload
+    def view(self, function: F, /) -> F: ...
+    @overload
+    def view(self, *, name: str | None = ..., public: bool = ...) -> Callable[[F], F]: ...
+    def view(
+        self, function: F | None = None, /, *, name: str | None = None, public: bool = True
+    ) -> F | Callable[[F], F]:
+        """Register a read-only function whose result (a row, a row or None, a list of rows) can be subscribed to.
+
+        It runs again when a table that it read has changed.
+        """
+        return self._register(function, "view", name=name, public=public)
+
+    def init(self, function: F, /) -> F:
+        """Register the reducer that runs once, when the database is new."""
+        return self._register(function, "reducer", lifecycle="init")
+
+    def client_connected(self, function: F, /) -> F:
+        """Register the reducer that runs when a client connects; raising refuses the connection."""
+        return self._register(function, "reducer", lifecycle="client_connected")
+
+    def client_disconnected(self, function: F, /) -> F:
+        """Register the reducer that runs once for each connection that ends, a crash of the server included."""
+        return self._register(function, "reducer", lifecycle="client_disconnected")
+
+    def _register(self, function: F | None, kind: Kind, **options: Any) -> Any:
+        scope = _caller_scope(2)
+
+        def register(function: F) -> F:
+            declared = declare(function, kind, scope=scope, **options)
+            for other in self._functions:
+                if other.name == declared.name:
+                    raise SchemaError(f"module {self.name!r} has a {other.kind} {other.name!r} already")
+            self._functions.append(declared)
+            return function
+
+        return register if function is None else register(function)
+
+    # --- the rest
+
+    def migration(self, function: F, /) -> F:
+        """Register a function `(ctx: MigrationContext) -> None` for a change that opening does not do by itself.
+
+        It runs once for each database that was made before it, in the order of declaration, under its name.
+        """
+        if any(m.name == function.__name__ for m in self._migrations):
+            raise SchemaError(
+                f"module {self.name!r} has a migration {function.__name__!r} already; names are for ever"
+            )
+        self._migrations.append(Migration(function.__name__, function))
+        return function
+
+    def client_visibility_filter(self, sql: str) -> None:
+        """Row-level security: clients see only the rows of a table that this query selects (`:sender` is theirs)."""
+        self._visibility_filters.append(sql)
+
+    def include(self, other: Module) -> None:
+        """Take in everything that another module declares, also what it declares later. Twice is once."""
+        if other is self:
+            raise SchemaError(f"module {self.name!r} cannot include itself")
+        if other not in self._included:
+            self._included.append(other)
+
+    def resolve(self) -> Resolved:
+        """Everything of this module and of the included ones; `SchemaError` when the parts do not fit together."""
+        tables: dict[str, TableSchema] = {}
+        functions: dict[str, Function] = {}
+        lifecycle: dict[Lifecycle, list[Function]] = {
+            "init": [],
+            "client_connected": [],
+            "client_disconnected": [],
+        }
+        migrations: list[Migration] = []
+        filters: list[str] = []
+        owners: dict[str, str] = {}
+        for module in self._modules():
+            for schema in module._tables:
+                _claim(owners, f"table {schema.name!r}", module.name)
+                tables[schema.name] = schema
+            for function in module._functions:
+                if function.lifecycle is not None:
+                    lifecycle[function.lifecycle].append(function)
+                _claim(owners, f"function {function.name!r}", module.name)
+                functions[function.name] = function
+            for migration in module._migrations:
+                _claim(owners, f"migration {migration.name!r}", module.name)
+                migrations.append(migration)
+            filters += module._visibility_filters
+        for name in functions:
+            if functions[name].kind == "view" and name in tables:
+                raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
+        for schema in tables.values():
+            if schema.scheduled is not None:
+                functions[schema.scheduled] = _scheduled(schema, functions)
+        return Resolved(
+            name=self.name,
+            tables=tables,
+            functions=functions,
+            lifecycle=lifecycle,
+            migrations=migrations,
+            visibility_filters=filters,
+        )
+
+    def _modules(self) -> list[Module]:
+        """The included modules, each once, before the modules that include them."""
+        order: list[Module] = []
+
+        def visit(module: Module, path: tuple[Module, ...]) -> None:
+            if module in path:
+                names = " -> ".join(m.name for m in (*path, module))
+                raise SchemaError(f"modules include each other in a circle: {names}")
+            if module not in order:
+                for included in module._included:
+                    visit(included, (*path, module))
+                order.append(module)
+
+        visit(self, ())
+        return order
+
+
+def _claim(owners: dict[str, str], what: str, module: str) -> None:
+    if what in owners:
+        raise SchemaError(f"module {module!r} and module {owners[what]!r} both have a {what}; rename one")
+    owners[what] = module
+
+
+def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:
+    name = schema.scheduled or ""
+    function = functions.get(name)
+    where = f"scheduled table {schema.name!r}"
+    if function is None or function.kind == "view":
+        known = ", ".join(n for n, f in functions.items() if f.kind != "view") or "none"
+        raise SchemaError(f"{where} fires {name!r}, which is no reducer of the module (it has: {known})")
+    kinds = [p.type for p in function.parameters]
+    if len(kinds) != 1 or not isinstance(kinds[0], ProductType) or kinds[0].cls is not schema.row:
+        raise SchemaError(
+            f"{where}: {function.kind} {name!r} must take the row alone: def {name}(ctx, timer: {schema.row.__name__})"
+        )
+    return msgspec.structs.replace(function, private=True)
+
+
+def _caller_scope(depth: int = 1) -> dict[str, Any] | None:
+    """The local names around a decorated class or function that is not at module level, for its annotations."""
+    frame = sys._getframe(depth + 1)
+    return None if frame.f_locals is frame.f_globals else dict(frame.f_locals)

@@ -1,0 +1,194 @@
+"""Writes the code that changes one table: the row check, insert, update, remove and the index upkeep.
+
+A loop over a schema for every row costs several times more than straight-line code, so each table gets its own.
+`gamedb describe --code` prints it. The names that the code uses (`rows`, `table`, `unique_0`, `index_0`...) are
+the containers of one `gamedb.store.table.TableData`.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from gamedb.columns import shown
+from gamedb.errors import ColumnError, ConstraintError, RowNotFound
+from gamedb.schema import Row, TableSchema
+
+
+class _Writer:
+    """Collects lines of source."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, text: str, indent: int = 1) -> None:
+        self.lines.append("    " * indent + text)
+
+
+def table_source(schema: TableSchema) -> tuple[str, dict[str, Any]]:
+    """The source of a table's functions, and the helpers that its row check calls."""
+    scope: dict[str, Any] = {}
+    emit = _Writer()
+    _emit_check(emit, schema, scope)
+    _emit_insert(emit, schema)
+    if schema.primary_key is not None:
+        _emit_update(emit, schema)
+    _emit_remove(emit)
+    _emit_indexing(emit, schema)
+    return "\n".join(emit.lines) + "\n", scope
+
+
+def _emit_check(emit: _Writer, schema: TableSchema, scope: dict[str, Any]) -> None:
+    emit("def check(row):", 0)
+    emit("if type(row) is not Row:")
+    emit("return repair(row)", 2)
+    for column in schema.columns:
+        emit(f"v = row.{column.name}")
+        emit(f"if not {column.type.fast('v', scope)}:")
+        emit("return repair(row)", 2)
+    emit("return row")
+
+
+def _emit_start(emit: _Writer, name: str, argument: str) -> None:
+    emit(f"def {name}({argument}):", 0)
+    if argument == "row":
+        emit("row = check(row)")
+    emit("journal = table.journal")
+    emit("if journal is None:")
+    emit("journal = touch(table)", 2)
+
+
+def _emit_insert(emit: _Writer, schema: TableSchema) -> None:
+    pk = schema.primary_key
+    auto = next((c.name for c in schema.columns if c.auto_inc), None)
+    _emit_start(emit, "insert", "row")
+    if auto is not None:
+        fields = (f"{c.name}={'sequence.take()' if c.name == auto else f'row.{c.name}'}" for c in schema.columns)
+        emit(f"if row.{auto} == 0:")
+        emit(f"row = Row({', '.join(fields)})", 2)
+    emit(f"key = row.{pk}" if pk else "key = key_of(row)")
+    emit("if key in rows:")
+    emit("raise taken_key(row)" if pk else "return rows[key]", 2)
+    for number, name in enumerate(schema.unique_columns):
+        emit(f"if row.{name} in unique_{number}.keys:")
+        emit(f"raise taken(row, {name!r})", 2)
+    if auto is not None:
+        emit(f"if row.{auto} >= sequence.next:")
+        emit(f"skip_numbers(row.{auto})", 2)
+    emit("journal.setdefault(key, None)")
+    emit("rows[key] = row")
+    emit("index(key, row)")
+    emit("return row")
+
+
+def _emit_update(emit: _Writer, schema: TableSchema) -> None:
+    auto = next((c.name for c in schema.columns if c.auto_inc), None)
+    _emit_start(emit, "update", "row")
+    emit(f"key = row.{schema.primary_key}")
+    emit("old = rows.get(key)")
+    emit("if old is None:")
+    emit("raise missing(row)", 2)
+    emit("if same(old, row):")
+    emit("return old", 2)
+    for number, name in enumerate(schema.unique_columns):
+        emit(f"if row.{name} != old.{name} and row.{name} in unique_{number}.keys:")
+        emit(f"raise taken(row, {name!r})", 2)
+    if auto is not None and auto != schema.primary_key:
+        emit(f"if row.{auto} >= sequence.next:")
+        emit(f"skip_numbers(row.{auto})", 2)
+    emit("if key not in journal:")
+    emit("journal[key] = old", 2)
+    emit("rows[key] = row")
+    for index, columns in _indexes(schema):
+        emit(f"if {' or '.join(f'row.{c} != old.{c}' for c in columns)}:")
+        emit(f"{index}.remove({_value('old', columns)}, key)", 2)
+        emit(f"{index}.add({_value('row', columns)}, key)", 2)
+    emit("return row")
+
+
+def _emit_remove(emit: _Writer) -> None:
+    _emit_start(emit, "remove", "key")
+    emit("row = rows.pop(key, None)")
+    emit("if row is None:")
+    emit("return False", 2)
+    emit("journal.setdefault(key, row)")
+    emit("unindex(key, row)")
+    emit("return True")
+
+
+def _emit_indexing(emit: _Writer, schema: TableSchema) -> None:
+    emit("def index(key, row):", 0)
+    emit("if table.order is not None:")
+    emit("table.order.add(key)", 2)
+    for index, columns in _indexes(schema):
+        emit(f"{index}.add({_value('row', columns)}, key)")
+    emit("def unindex(key, row):", 0)
+    emit("if table.order is not None:")
+    emit("table.order.discard(key)", 2)
+    for index, columns in _indexes(schema):
+        emit(f"{index}.remove({_value('row', columns)}, key)")
+
+
+def _indexes(schema: TableSchema) -> list[tuple[str, tuple[str, ...]]]:
+    unique = [(f"unique_{n}", (name,)) for n, name in enumerate(schema.unique_columns)]
+    return unique + [(f"index_{n}", columns) for n, columns in enumerate(schema.indexes)]
+
+
+def _value(var: str, columns: Iterable[str]) -> str:
+    names = [f"{var}.{name}" for name in columns]
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+
+def compile_table(schema: TableSchema, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Compile the functions of a table over its containers; returns them by name."""
+    source, scope = table_source(schema)
+    filename = f"<gamedb table {schema.name}>"
+    namespace = {**scope, **names, **_errors(schema), "Row": schema.row, "repair": _repairer(schema)}
+    exec(compile(source, filename, "exec"), namespace)  # the source above, made of checked identifiers
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    return namespace
+
+
+def _repairer(schema: TableSchema) -> Callable[[Any], Row]:
+    """What `check` falls back on: bring each column to its canonical form, or say which one cannot be."""
+
+    def repair(row: Any) -> Row:
+        if type(row) is not schema.row:
+            raise ColumnError(
+                f"table {schema.name!r} holds {schema.row.__name__} rows, got {shown(row)} ({type(row).__name__})"
+            )
+        changes = {}
+        for column in schema.columns:
+            before = getattr(row, column.name)
+            after = column.type.coerce(before, f"{schema.name}.{column.name}")
+            if after is not before:
+                changes[column.name] = after
+        return msgspec.structs.replace(row, **changes)
+
+    return repair
+
+
+def _errors(schema: TableSchema) -> dict[str, Callable[..., Exception]]:
+    """The makers of the errors for a taken key, a taken unique value and a missing row."""
+    table, pk = schema.name, schema.primary_key or ""
+
+    def taken(row: Row, column: str) -> ConstraintError:
+        value = getattr(row, column)
+        remedy = f"look at it with find({column}=...)"
+        text = f"{table}.{column}: another row has the unique value {shown(value)} already; {remedy}"
+        return ConstraintError(table, column, value, text)
+
+    def taken_key(row: Row) -> ConstraintError:
+        value = getattr(row, pk)
+        remedy = "use update or upsert to change it"
+        text = f"{table}.{pk}: a row with the primary key {shown(value)} is there already; {remedy}"
+        return ConstraintError(table, pk, value, text)
+
+    def missing(row: Row) -> RowNotFound:
+        value = getattr(row, pk)
+        return RowNotFound(f"{table}: no row has {pk} = {shown(value)}; use insert or upsert to make one")
+
+    return {"taken": taken, "taken_key": taken_key, "missing": missing}

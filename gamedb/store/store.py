@@ -1,0 +1,138 @@
+"""All tables of a database and the one transaction that may be changing them.
+
+Writes go straight into the tables; the journals remember what was there. `commit` turns the journals into the net
+changes, `rollback` plays them back, savepoints do either for a part. Synchronous, without I/O, clock or locks: the
+caller (`gamedb.database`) lets one transaction in at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+from gamedb.errors import TransactionError
+from gamedb.schema import Row, TableSchema
+from gamedb.store.table import Journal, TableData
+
+RowChange = tuple[Hashable, Row | None, Row | None]
+"""(key, row before, row after); `None` where there is none."""
+
+
+class Frame:
+    """What a savepoint sets aside: the journals of the enclosing level, and which tables they belong to."""
+
+    __slots__ = ("saved", "touched")
+
+    def __init__(self, touched: list[TableData]) -> None:
+        self.touched = touched
+        self.saved = [(table.journal, table.sequence_saved) for table in touched]
+
+
+class Store:
+    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints."""
+
+    def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
+        self.active = False
+        self._touched: list[TableData] = []
+        self._frames: list[Frame] = []
+        self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
+
+    def _touch(self, table: TableData) -> Journal:
+        if not self.active:
+            raise TransactionError(
+                f"table {table.schema.name!r} was written outside a transaction; "
+                "write in a reducer, or in `with db.transaction() as ctx:`"
+            )
+        self._touched.append(table)
+        journal: Journal = {}
+        table.journal = journal
+        return journal
+
+    @property
+    def touched(self) -> Iterable[TableData]:
+        """The tables that the running transaction wrote to at this level."""
+        return self._touched
+
+    def begin(self) -> None:
+        """Start the transaction."""
+        assert not self.active
+        self.active = True
+
+    def commit(self) -> list[tuple[TableData, list[RowChange]]]:
+        """End the transaction; the net changes of each table that really changed, in the order of first writes."""
+        assert self.active
+        assert not self._frames
+        self.active = False
+        touched, self._touched = self._touched, []
+        result = []
+        for table in touched:
+            journal, rows, same = table.journal, table.rows, table.same
+            assert journal is not None
+            table.journal = table.sequence_saved = None
+            changes: list[RowChange] = []
+            for key, old in journal.items():
+                new = rows.get(key)
+                if new is old or (new is not None and old is not None and same(old, new)):
+                    continue
+                changes.append((key, old, new))
+            if table.schema.event:
+                table.clear()
+            if changes:
+                result.append((table, changes))
+        return result
+
+    def rollback(self) -> None:
+        """End the transaction and leave nothing of it."""
+        assert self.active
+        while self._frames:
+            self.rollback_to_savepoint()
+        self._restore()
+        self.active = False
+
+    def _restore(self) -> None:
+        touched, self._touched = self._touched, []
+        for table in reversed(touched):
+            journal, saved = table.journal, table.sequence_saved
+            table.journal = table.sequence_saved = None
+            assert journal is not None
+            table.restore(journal, saved)
+
+    def savepoint(self) -> None:
+        """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
+        self._frames.append(Frame(self._touched))
+        for table in self._touched:
+            table.journal = table.sequence_saved = None
+        self._touched = []
+
+    def release(self) -> None:
+        """End the innermost savepoint and keep its changes."""
+        frame = self._frames.pop()
+        inner = [(table, table.journal, table.sequence_saved) for table in self._touched]
+        self._resume(frame)
+        for table, journal, sequence_saved in inner:
+            assert journal is not None
+            if table.journal is None:
+                self._touched.append(table)
+                table.journal = journal
+            else:
+                for key, old in journal.items():
+                    table.journal.setdefault(key, old)
+            if table.sequence_saved is None:
+                table.sequence_saved = sequence_saved
+
+    def rollback_to_savepoint(self) -> None:
+        """End the innermost savepoint and undo its changes."""
+        frame = self._frames.pop()
+        self._restore()
+        self._resume(frame)
+
+    def _resume(self, frame: Frame) -> None:
+        for table in self._touched:
+            table.journal = table.sequence_saved = None
+        self._touched = frame.touched
+        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=True):
+            table.journal, table.sequence_saved = journal, sequence_saved
+
+    def rows(self) -> Iterator[tuple[TableData, Iterable[Row]]]:
+        """Each table with its rows."""
+        for table in self.tables.values():
+            yield table, table.rows.values()

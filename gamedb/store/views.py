@@ -1,0 +1,321 @@
+"""What a game sees of a table: `ReadTable` to look, `Table` to look and change.
+
+Every answer is a list or a row made on the spot, so a loop over it goes over the rows as they were when the call
+was made, whatever the loop body inserts, updates or deletes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from gamedb.columns import shown
+from gamedb.errors import ColumnError, TransactionError, UnknownName
+from gamedb.schema import Row, unknown_column
+from gamedb.store.index import Bucket
+from gamedb.store.table import TableData
+
+R = TypeVar("R", bound=Row)
+
+Finder = Callable[..., list[Any]]
+
+
+class ReadTable(Generic[R]):
+    """The rows of one table, read only."""
+
+    __slots__ = ("_data", "_finders", "_get", "_pk")
+
+    def __init__(self, data: TableData) -> None:
+        self._data = data
+        self._get = data.rows.get
+        self._pk = data.schema.primary_key
+        self._finders: dict[tuple[str, ...], Finder] = {}
+
+    def get(self, key: Any) -> R | None:
+        """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
+        try:
+            row = self._get(key)
+        except TypeError:  # unhashable
+            row = None
+        if row is None:
+            self._check_key(key)
+        return cast("R | None", row)
+
+    def find(self, **unique: Any) -> R | None:
+        """The row with this value in a unique column (or the primary key): `find(name="ann")`; `None` if none."""
+        if len(unique) != 1:
+            raise TypeError(f"find takes one unique column, got {', '.join(unique) or 'none'}; use where for more")
+        [(column, value)] = unique.items()
+        if column == self._pk:
+            return self.get(value)
+        index = self._data.unique.get(column)
+        if index is None:
+            self._check_column(column)
+            remedy = f"declare it Unique[...], or use where({column}=...)"
+            raise UnknownName(f"{self._name}.{column} is not unique: {remedy}")
+        key = index.keys.get(value)
+        if key is None:
+            if value is None:
+                raise ColumnError(f"find({column}=None): None may stand in many rows; use where({column}=None)")
+            self._check_value(column, value)
+            return None
+        return cast("R", self._data.rows[key])
+
+    def where(self, **equalities: Any) -> list[R]:
+        """The rows in which each given column has the given value; an index is used when there is one."""
+        if not equalities:
+            return self._all()
+        columns = tuple(equalities)
+        finder = self._finders.get(columns)
+        if finder is None:
+            finder = self._finders[columns] = self._finder(columns)
+        rows = finder(*equalities.values())
+        if not rows:
+            for column, value in equalities.items():
+                self._check_value(column, value)
+        return rows
+
+    def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
+        """The rows with `low <= column <= high`, in that order; `None` leaves an end open.
+
+        A declared multi-column index is named by the tuple of its columns, with tuples for `low` and `high`.
+        Rows whose value is `None` or nan are in no range. The first use on an index sorts it; after that the order
+        is kept. A column without an index is scanned.
+        """
+        columns = (column,) if isinstance(column, str) else tuple(column)
+        for name in columns:
+            self._check_column(name)
+            kind = self._data.schema.column(name).type
+            if not kind.orderable:
+                raise ColumnError(f"{self._name}.{name}: {kind.name} has no order")
+        self._check_bound(columns, low)
+        self._check_bound(columns, high)
+        found = self._data.ordered(columns)
+        if found is None:
+            return self._scan_between(columns, low, high)
+        order, keys = found
+        rows: dict[Any, Any] = self._data.rows
+        result: list[R] = []
+        for value in order.between(low, high):
+            key = keys.get(value, value)
+            if type(key) is Bucket:
+                result.extend(rows[k] for k in key)
+            else:
+                result.append(rows[key])
+        return result
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._data.rows)
+
+    __len__ = count
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._all())
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, self._data.schema.row) and self._get(self._data.key_of(row)) == row
+
+    def __repr__(self) -> str:
+        return f"<table {self._name}: {len(self._data.rows)} rows>"
+
+    @property
+    def _name(self) -> str:
+        return self._data.schema.name
+
+    def _all(self) -> list[R]:
+        return cast("list[R]", list(self._data.rows.values()))
+
+    def _check_column(self, name: str) -> None:
+        if all(column.name != name for column in self._data.schema.columns):
+            raise UnknownName(unknown_column(self._data.schema, name))
+
+    def _check_key(self, key: Any) -> None:
+        if self._pk is None:
+            raise UnknownName(f"table {self._name!r} has no primary key; use where(...), or `row in table`")
+        self._check_value(self._pk, key)
+
+    def _check_value(self, column: str, value: Any) -> None:
+        self._data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
+
+    def _check_bound(self, columns: tuple[str, ...], bound: Any) -> None:
+        if bound is None:
+            return
+        values = (bound,) if len(columns) == 1 else bound
+        if not isinstance(values, tuple) or len(values) != len(columns):
+            raise ColumnError(
+                f"{self._name}: between({columns}) takes tuples of {len(columns)}, got {shown(bound)}"
+            )
+        for name, value in zip(columns, values, strict=True):
+            if value is None:
+                raise ColumnError(f"{self._name}.{name}: None cannot bound a range; look for it with where")
+            self._check_value(name, value)
+
+    def _finder(self, columns: tuple[str, ...]) -> Finder:
+        """The function that answers `where` for these columns: an index first, then a filter for the rest."""
+        for name in columns:
+            self._check_column(name)
+        data, given = self._data, set(columns)
+        rows: dict[Any, Any] = data.rows
+        if self._pk in given:
+            used: tuple[str, ...] = (self._pk,) if self._pk else ()
+            keys: dict[Any, Any] | None = None
+        else:
+            unique = next(((name,) for name in data.unique if name in given), None)
+            wide = sorted((c for c in data.indexes if set(c) <= given), key=len)
+            used = wide[-1] if wide else ()
+            keys = data.indexes[used].keys if used else None
+            if unique is not None and columns != used:
+                used, keys = unique, data.unique[unique[0]].keys
+        rest = tuple(name for name in columns if name not in used)
+        if not used:
+            return _filter(columns, lambda _values: rows.values(), columns)
+        places = [columns.index(name) for name in used]
+
+        def candidates(values: tuple[Any, ...]) -> Iterable[Any]:
+            value = values[places[0]] if len(places) == 1 else tuple(values[p] for p in places)
+            key = value if keys is None else keys.get(value)
+            if key is None:
+                if value is None and keys is not None and used[0] in data.unique:
+                    return [row for row in rows.values() if getattr(row, used[0]) is None]
+                return ()
+            if type(key) is Bucket:
+                return [rows[k] for k in key]
+            row = rows.get(key)
+            return () if row is None else (row,)
+
+        if not rest:
+            return lambda *values: list(candidates(values))
+        return _filter(columns, candidates, rest)
+
+    def _scan_between(self, columns: tuple[str, ...], low: Any, high: Any) -> list[R]:
+        pairs = []
+        for row in self._all():
+            values = tuple(getattr(row, name) for name in columns)
+            value = values[0] if len(values) == 1 else values
+            if None in values or value != value:
+                continue
+            if (low is None or low <= value) and (high is None or value <= high):
+                pairs.append((value, row))
+        pairs.sort(key=lambda pair: pair[0])
+        return [row for _, row in pairs]
+
+
+def _filter(
+    columns: tuple[str, ...], candidates: Callable[[tuple[Any, ...]], Iterable[Any]], rest: tuple[str, ...]
+) -> Finder:
+    """A finder that keeps the candidates whose `rest` columns match; compiled for the columns."""
+    arguments = [f"v{columns.index(name)}" for name in rest]
+    test = " and ".join(f"row.{name} == {argument}" for name, argument in zip(rest, arguments, strict=True))
+    parameters = ", ".join(f"v{n}" for n in range(len(columns)))
+    source = f"lambda {parameters}: [row for row in candidates(({parameters},)) if {test}]"
+    finder: Finder = eval(source, {"candidates": candidates})  # made of checked identifiers
+    return finder
+
+
+class Table(ReadTable[R]):
+    """The rows of one table inside a transaction."""
+
+    __slots__ = ("delete_key", "insert", "update")
+
+    insert: Callable[[R], R]
+    """`insert(row) -> row`: add a row and return it as stored, with its auto-increment number.
+
+    Raises `ConstraintError` when its key or a unique value is taken, `ColumnError` when a value does not fit. In a
+    table without primary key an equal row is there only once.
+    """
+    update: Callable[[R], R]
+    """`update(row) -> row`: replace the row with the same primary key. `RowNotFound` when there is none.
+
+    Equal values are no change: nothing is sent to anybody.
+    """
+
+    def __init__(self, data: TableData) -> None:
+        super().__init__(data)
+        self.insert = cast("Callable[[R], R]", data.insert)
+        self.update = cast("Callable[[R], R]", data.update if self._pk is not None else self._no_update)
+        self.delete_key = data.remove
+
+    def upsert(self, row: R) -> R:
+        """Update the row with the same primary key, or insert it when there is none."""
+        data = self._data
+        if self._pk is not None:
+            row = cast("R", data.check(row))
+            if data.key_of(row) in data.rows:
+                return self.update(row)
+        return self.insert(row)
+
+    def delete(self, row_or_key: R | Any) -> bool:
+        """Delete a row, given by its primary key or as the row (found by its key); whether it was there."""
+        data = self._data
+        if isinstance(row_or_key, Row):
+            return data.remove(data.key_of(data.check(row_or_key)))
+        if self.get(row_or_key) is None:
+            return False
+        return data.remove(row_or_key)
+
+    def delete_where(self, **equalities: Any) -> int:
+        """Delete the rows that `where` would give; how many there were."""
+        if not equalities:
+            raise TypeError("delete_where needs a condition; to empty the table use clear()")
+        remove, key_of = self._data.remove, self._data.key_of
+        rows = self.where(**equalities)
+        for row in rows:
+            remove(key_of(row))
+        return len(rows)
+
+    def clear(self) -> int:
+        """Delete all rows; how many there were."""
+        keys = list(self._data.rows)
+        for key in keys:
+            self._data.remove(key)
+        return len(keys)
+
+    def _no_update(self, row: R) -> R:
+        raise TransactionError(
+            f"table {self._name!r} has no primary key, so update cannot tell which row to change; "
+            "delete the old row and insert the new one"
+        )
+
+
+if TYPE_CHECKING:
+
+    class Tables:
+        """`ctx.db`: the table of a Row class, as `ctx.db[Player]`."""
+
+        def __init__(self, module: str, tables: Iterable[TableData], view: type[Any] = ...) -> None: ...
+        def __getitem__(self, row: type[R], /) -> Table[R]: ...
+
+    class ReadTables:
+        """`ctx.db` where nothing may be written."""
+
+        def __init__(self, module: str, tables: Iterable[TableData], view: type[Any] = ...) -> None: ...
+        def __getitem__(self, row: type[R], /) -> ReadTable[R]: ...
+
+else:
+
+    class Tables(dict):  # a dict, so that ctx.db[Player] costs no Python call
+        """`ctx.db`: the table of a Row class, as `ctx.db[Player]`."""
+
+        def __init__(self, module, tables, view=Table):
+            super().__init__((data.schema.row, view(data)) for data in tables)
+            self.module = module
+
+        def __missing__(self, row):
+            raise UnknownName(unknown_table(self.module, row, list(self)))
+
+    class ReadTables(Tables):
+        """`ctx.db` where nothing may be written."""
+
+        def __init__(self, module, tables, view=ReadTable):
+            super().__init__(module, tables, view)
+
+
+def unknown_table(module: str, row: object, known: list[type[Row]]) -> str:
+    """The text for something that is no table of the module."""
+    if not (isinstance(row, type) and issubclass(row, Row)):
+        return f"a table is named by its Row class, such as ctx.db[Player]; got {shown(row)}"
+    names = ", ".join(cls.__name__ for cls in known) or "none"
+    same = any(cls.__name__ == row.__name__ for cls in known)
+    hint = "; another class of that name is (was its file imported twice?)" if same else ""
+    return f"{row.__name__} is not a table of module {module!r}{hint}; its tables: {names}"

@@ -1,1 +1,106 @@
-"""gamedb: an in-process game database."""
+"""gamedb: an in-process game database.
+
+Tables live in memory, reducers change them in transactions, scheduled tables fire reducers at a time, and what is
+committed is on disk. Start with `Module`, `Row` and `Database`.
+"""
+
+from gamedb.clock import Clock, ManualClock, SystemClock
+from gamedb.commit import Commit, TableChanges
+from gamedb.context import ProcedureContext, ReducerContext, ViewContext
+from gamedb.database import Caller, Database
+from gamedb.errors import (
+    ArgumentError,
+    ColumnError,
+    ConstraintError,
+    DatabaseClosed,
+    DatabaseLocked,
+    ForeignFile,
+    GamedbError,
+    NotAllowed,
+    ReducerError,
+    RowNotFound,
+    SchemaChangeRefused,
+    SchemaError,
+    StorageError,
+    TransactionError,
+    UnknownName,
+    WriteFailed,
+)
+from gamedb.module import Module
+from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
+from gamedb.store import ReadTable, Table
+from gamedb.subscriptions import Subscription, ViewChange
+from gamedb.types import (
+    ConnectionId,
+    Identity,
+    ScheduleAt,
+    f32,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    i256,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    u256,
+)
+
+__all__ = [
+    "ArgumentError",
+    "AutoInc",
+    "Caller",
+    "Clock",
+    "ColumnError",
+    "Commit",
+    "ConnectionId",
+    "ConstraintError",
+    "Database",
+    "DatabaseClosed",
+    "DatabaseLocked",
+    "ForeignFile",
+    "GamedbError",
+    "Identity",
+    "Index",
+    "ManualClock",
+    "Module",
+    "NotAllowed",
+    "PrimaryKey",
+    "ProcedureContext",
+    "ReadTable",
+    "ReducerContext",
+    "ReducerError",
+    "Row",
+    "RowNotFound",
+    "ScheduleAt",
+    "SchemaChangeRefused",
+    "SchemaError",
+    "StorageError",
+    "Struct",
+    "Subscription",
+    "SystemClock",
+    "Table",
+    "TableChanges",
+    "TransactionError",
+    "Unique",
+    "UnknownName",
+    "ViewChange",
+    "ViewContext",
+    "WriteFailed",
+    "f32",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "i128",
+    "i256",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "u128",
+    "u256",
+]

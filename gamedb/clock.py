@@ -19,8 +19,8 @@ class Clock(Protocol):
     def wait_seconds(self, due: int) -> float | None:
         """How long to sleep until `due`; `None` when only `on_change` can tell that it has come."""
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Call back whenever the time jumped."""
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back whenever the time jumped; gives a function that undoes this."""
 
 
 class SystemClock:
@@ -34,8 +34,9 @@ class SystemClock:
         """How long to sleep until `due`; at most a minute, so that a corrected clock is noticed."""
         return min(max(0.0, (due - self.micros()) / 1_000_000), 60.0)
 
-    def on_change(self, callback: Callable[[], None]) -> None:
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """The system's clock tells nobody when it jumps; `wait_seconds` takes care of that."""
+        return lambda: None
 
 
 class ManualClock:
@@ -72,9 +73,10 @@ class ManualClock:
         """`None`: only `advance` and `set` move this clock."""
         return None if due > self._micros else 0.0
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Call back after each `advance` and `set`."""
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back after each `advance` and `set`; gives a function that undoes this."""
         self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
 
     def _move(self, micros: int) -> None:
         self._micros = micros

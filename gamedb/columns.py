@@ -483,8 +483,7 @@ class ProductType(_Compound):
         if missing:
             raise ColumnError(f"{path}: {self.name} needs the field {missing[0]!r}")
         fields = {
-            name: self.fields[name].from_json(item, f"{path}.{name}" if path else name)
-            for name, item in value.items()
+            name: self.fields[name].from_json(item, f"{path}.{name}" if path else name) for name, item in value.items()
         }
         return self.coerce(self.cls(**fields), path)
 

@@ -37,13 +37,14 @@ class Runtime(Protocol):
 class ReducerContext:
     """One transaction, as a reducer sees it. Good until the reducer returns."""
 
-    __slots__ = ("_micros", "_now", "_random", "_runtime", "connection_id", "db", "sender")
+    __slots__ = ("_now", "_random", "_runtime", "connection_id", "db", "micros", "sender")
 
     def __init__(
         self, runtime: Runtime, micros: int, sender: Identity, connection_id: ConnectionId | None = None
     ) -> None:
         self._runtime = runtime
-        self._micros = micros
+        self.micros = micros
+        """The time of the transaction in microseconds since the Unix epoch."""
         self._now: datetime | None = None
         self._random: random.Random | None = None
         self.db = runtime.tables
@@ -58,7 +59,7 @@ class ReducerContext:
         """The time of the transaction, in UTC; the same however long it takes."""
         now = self._now
         if now is None:
-            now = self._now = from_micros(self._micros)
+            now = self._now = from_micros(self.micros)
         return now
 
     @property

@@ -47,7 +47,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     private: bool = False
     """Not for clients: lifecycle and scheduled functions, and what is declared `private=True`."""
     returns: ColumnType | None = None
-    """The type of a procedure's result; `None` when it has none."""
+    """The type of a procedure's result (`None`: it has none), or of the rows of a view."""
     row: type[Row] | None = None
     """The row class of a view's result."""
     many: bool = False
@@ -139,6 +139,7 @@ def declare(
     returns: ColumnType | None = None
     if kind == "view":
         row, many = _view_result(returned, where)
+        returns = product_type(row, f"{where}: result")
     elif kind == "procedure" and returned is not type(None):
         returns = column_type(returned, f"{where}: result")
     return Function(
@@ -198,10 +199,7 @@ def _view_result(returned: Any, where: str) -> tuple[type[Row], bool]:
         inner = kind.inner if isinstance(kind, OptionType) else kind
         candidate = inner.cls if isinstance(inner, ProductType) else None
     if not (isinstance(candidate, type) and issubclass(candidate, Row)):
-        raise SchemaError(
-            f"{where} must return a Row, a Row or None, or a list of Rows; annotate it: -> list[Player]"
-        )
-    product_type(candidate, f"{where}: result")
+        raise SchemaError(f"{where} must return a Row, a Row or None, or a list of Rows; annotate it: -> list[Player]")
     return candidate, origin is list
 
 

@@ -76,15 +76,14 @@ class Module:
     ) -> Callable[[C], C]: ...
     def table(
         self,
-        cls: C | None = None,
-        /,
+        cls: Any = None,
         *,
         name: str | None = None,
         public: bool = False,
         event: bool = False,
         scheduled: str | Callable[..., Any] | None = None,
         indexes: Iterable[Sequence[str]] = (),
-    ) -> C | Callable[[C], C]:
+    ) -> Any:
         """Register a Row class as a table.
 
         `name`: by default the class name in snake case. `public`: clients may subscribe to it. `event`: rows live in
@@ -100,9 +99,7 @@ class Module:
             )
             for other in self._tables:
                 if other.name == schema.name or other.row is row:
-                    raise SchemaError(
-                        f"module {self.name!r} has a table {other.name!r} already ({other.row.__name__})"
-                    )
+                    raise SchemaError(f"module {self.name!r} has a table {other.name!r} already ({other.row.__name__})")
             self._tables.append(schema)
             return row
 
@@ -120,9 +117,7 @@ class Module:
     def reducer(self, function: F, /) -> F: ...
     @overload
     def reducer(self, *, name: str | None = ..., private: bool = ...) -> Callable[[F], F]: ...
-    def reducer(
-        self, function: F | None = None, /, *, name: str | None = None, private: bool = False
-    ) -> F | Callable[[F], F]:
+    def reducer(self, function: Any = None, *, name: str | None = None, private: bool = False) -> Any:
         """Register a function that runs in one transaction: all that it writes is committed, or nothing.
 
         `private`: only in-process code and operators may call it.
@@ -133,9 +128,7 @@ class Module:
     def procedure(self, function: F, /) -> F: ...
     @overload
     def procedure(self, *, name: str | None = ..., private: bool = ...) -> Callable[[F], F]: ...
-    def procedure(
-        self, function: F | None = None, /, *, name: str | None = None, private: bool = False
-    ) -> F | Callable[[F], F]:
+    def procedure(self, function: Any = None, *, name: str | None = None, private: bool = False) -> Any:
         """Register a function that may wait, do I/O and return a value; it opens transactions itself."""
         return self._register(function, "procedure", name=name, private=private)
 
@@ -143,9 +136,7 @@ class Module:
     def view(self, function: F, /) -> F: ...
     @overload
     def view(self, *, name: str | None = ..., public: bool = ...) -> Callable[[F], F]: ...
-    def view(
-        self, function: F | None = None, /, *, name: str | None = None, public: bool = True
-    ) -> F | Callable[[F], F]:
+    def view(self, function: Any = None, *, name: str | None = None, public: bool = True) -> Any:
         """Register a read-only function whose result (a row, a row or None, a list of rows) can be subscribed to.
 
         It runs again when a table that it read has changed.
@@ -154,15 +145,18 @@ class Module:
 
     def init(self, function: F, /) -> F:
         """Register the reducer that runs once, when the database is new."""
-        return self._register(function, "reducer", lifecycle="init")
+        self._register(function, "reducer", lifecycle="init")
+        return function
 
     def client_connected(self, function: F, /) -> F:
         """Register the reducer that runs when a client connects; raising refuses the connection."""
-        return self._register(function, "reducer", lifecycle="client_connected")
+        self._register(function, "reducer", lifecycle="client_connected")
+        return function
 
     def client_disconnected(self, function: F, /) -> F:
         """Register the reducer that runs once for each connection that ends, a crash of the server included."""
-        return self._register(function, "reducer", lifecycle="client_disconnected")
+        self._register(function, "reducer", lifecycle="client_disconnected")
+        return function
 
     def _register(self, function: F | None, kind: Kind, **options: Any) -> Any:
         scope = _caller_scope(2)
@@ -185,9 +179,7 @@ class Module:
         It runs once for each database that was made before it, in the order of declaration, under its name.
         """
         if any(m.name == function.__name__ for m in self._migrations):
-            raise SchemaError(
-                f"module {self.name!r} has a migration {function.__name__!r} already; names are for ever"
-            )
+            raise SchemaError(f"module {self.name!r} has a migration {function.__name__!r} already; names are for ever")
         self._migrations.append(Migration(function.__name__, function))
         return function
 

@@ -138,9 +138,7 @@ def check_table_name(name: str) -> None:
     if not _NAME.match(name):
         raise SchemaError(f"table name {name!r}: use lower-case letters, digits and underscores")
     if name.startswith(_RESERVED_PREFIXES):
-        raise SchemaError(
-            f"table name {name!r}: the prefix {name.split('_')[0]}_ is reserved; choose another name"
-        )
+        raise SchemaError(f"table name {name!r}: the prefix {name.split('_')[0]}_ is reserved; choose another name")
 
 
 def table_schema(
@@ -179,9 +177,7 @@ def table_schema(
             f"the combination with @module.table(indexes=[({', '.join(map(repr, primary))})])"
         )
     if sum(c.auto_inc for c in columns) > 1:
-        raise SchemaError(
-            f"{cls.__name__} has more than one AutoInc column; keep one and number the others yourself"
-        )
+        raise SchemaError(f"{cls.__name__} has more than one AutoInc column; keep one and number the others yourself")
     schema = TableSchema(
         name=table,
         row=cls,

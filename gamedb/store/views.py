@@ -23,10 +23,10 @@ Finder = Callable[..., list[Any]]
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
-    __slots__ = ("_data", "_finders", "_get", "_pk")
+    __slots__ = ("_finders", "_get", "_pk", "data")
 
     def __init__(self, data: TableData) -> None:
-        self._data = data
+        self.data = data
         self._get = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
@@ -48,7 +48,7 @@ class ReadTable(Generic[R]):
         [(column, value)] = unique.items()
         if column == self._pk:
             return self.get(value)
-        index = self._data.unique.get(column)
+        index = self.data.unique.get(column)
         if index is None:
             self._check_column(column)
             remedy = f"declare it Unique[...], or use where({column}=...)"
@@ -59,7 +59,7 @@ class ReadTable(Generic[R]):
                 raise ColumnError(f"find({column}=None): None may stand in many rows; use where({column}=None)")
             self._check_value(column, value)
             return None
-        return cast("R", self._data.rows[key])
+        return cast("R", self.data.rows[key])
 
     def where(self, **equalities: Any) -> list[R]:
         """The rows in which each given column has the given value; an index is used when there is one."""
@@ -85,16 +85,16 @@ class ReadTable(Generic[R]):
         columns = (column,) if isinstance(column, str) else tuple(column)
         for name in columns:
             self._check_column(name)
-            kind = self._data.schema.column(name).type
+            kind = self.data.schema.column(name).type
             if not kind.orderable:
                 raise ColumnError(f"{self._name}.{name}: {kind.name} has no order")
         self._check_bound(columns, low)
         self._check_bound(columns, high)
-        found = self._data.ordered(columns)
+        found = self.data.ordered(columns)
         if found is None:
             return self._scan_between(columns, low, high)
         order, keys = found
-        rows: dict[Any, Any] = self._data.rows
+        rows: dict[Any, Any] = self.data.rows
         result: list[R] = []
         for value in order.between(low, high):
             key = keys.get(value, value)
@@ -106,7 +106,7 @@ class ReadTable(Generic[R]):
 
     def count(self) -> int:
         """How many rows there are."""
-        return len(self._data.rows)
+        return len(self.data.rows)
 
     __len__ = count
 
@@ -114,21 +114,21 @@ class ReadTable(Generic[R]):
         return iter(self._all())
 
     def __contains__(self, row: object) -> bool:
-        return isinstance(row, self._data.schema.row) and self._get(self._data.key_of(row)) == row
+        return isinstance(row, self.data.schema.row) and self._get(self.data.key_of(row)) == row
 
     def __repr__(self) -> str:
-        return f"<table {self._name}: {len(self._data.rows)} rows>"
+        return f"<table {self._name}: {len(self.data.rows)} rows>"
 
     @property
     def _name(self) -> str:
-        return self._data.schema.name
+        return self.data.schema.name
 
     def _all(self) -> list[R]:
-        return cast("list[R]", list(self._data.rows.values()))
+        return cast("list[R]", list(self.data.rows.values()))
 
     def _check_column(self, name: str) -> None:
-        if all(column.name != name for column in self._data.schema.columns):
-            raise UnknownName(unknown_column(self._data.schema, name))
+        if all(column.name != name for column in self.data.schema.columns):
+            raise UnknownName(unknown_column(self.data.schema, name))
 
     def _check_key(self, key: Any) -> None:
         if self._pk is None:
@@ -136,16 +136,14 @@ class ReadTable(Generic[R]):
         self._check_value(self._pk, key)
 
     def _check_value(self, column: str, value: Any) -> None:
-        self._data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
+        self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
 
     def _check_bound(self, columns: tuple[str, ...], bound: Any) -> None:
         if bound is None:
             return
         values = (bound,) if len(columns) == 1 else bound
         if not isinstance(values, tuple) or len(values) != len(columns):
-            raise ColumnError(
-                f"{self._name}: between({columns}) takes tuples of {len(columns)}, got {shown(bound)}"
-            )
+            raise ColumnError(f"{self._name}: between({columns}) takes tuples of {len(columns)}, got {shown(bound)}")
         for name, value in zip(columns, values, strict=True):
             if value is None:
                 raise ColumnError(f"{self._name}.{name}: None cannot bound a range; look for it with where")
@@ -155,7 +153,7 @@ class ReadTable(Generic[R]):
         """The function that answers `where` for these columns: an index first, then a filter for the rest."""
         for name in columns:
             self._check_column(name)
-        data, given = self._data, set(columns)
+        data, given = self.data, set(columns)
         rows: dict[Any, Any] = data.rows
         if self._pk in given:
             used: tuple[str, ...] = (self._pk,) if self._pk else ()
@@ -238,7 +236,7 @@ class Table(ReadTable[R]):
 
     def upsert(self, row: R) -> R:
         """Update the row with the same primary key, or insert it when there is none."""
-        data = self._data
+        data = self.data
         if self._pk is not None:
             row = cast("R", data.check(row))
             if data.key_of(row) in data.rows:
@@ -247,7 +245,7 @@ class Table(ReadTable[R]):
 
     def delete(self, row_or_key: R | Any) -> bool:
         """Delete a row, given by its primary key or as the row (found by its key); whether it was there."""
-        data = self._data
+        data = self.data
         if isinstance(row_or_key, Row):
             return data.remove(data.key_of(data.check(row_or_key)))
         if self.get(row_or_key) is None:
@@ -258,7 +256,7 @@ class Table(ReadTable[R]):
         """Delete the rows that `where` would give; how many there were."""
         if not equalities:
             raise TypeError("delete_where needs a condition; to empty the table use clear()")
-        remove, key_of = self._data.remove, self._data.key_of
+        remove, key_of = self.data.remove, self.data.key_of
         rows = self.where(**equalities)
         for row in rows:
             remove(key_of(row))
@@ -266,9 +264,9 @@ class Table(ReadTable[R]):
 
     def clear(self) -> int:
         """Delete all rows; how many there were."""
-        keys = list(self._data.rows)
+        keys = list(self.data.rows)
         for key in keys:
-            self._data.remove(key)
+            self.data.remove(key)
         return len(keys)
 
     def _no_update(self, row: R) -> R:

@@ -1,0 +1,252 @@
+"""Scheduled tables: fires each row's reducer at its time, in the order (due time, id).
+
+What is due is derived from committed rows alone. One heap holds (due, id, table) for every pending row; entries whose
+row has gone or moved are skipped when they come up. Intervals keep their phase in the `gamedb_schedule` table.
+It knows no storage; `gamedb.database` gives it transactions, `gamedb.drivers` decides when it runs.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from gamedb.clock import Clock
+from gamedb.columns import from_micros, micros_of, to_micros
+from gamedb.context import ReducerContext
+from gamedb.functions import Function
+from gamedb.schema import Row
+from gamedb.store import RowChange, Store, TableData
+from gamedb.system import ScheduleState
+
+T = TypeVar("T")
+
+FIRINGS_MAX: Final = 1_000_000
+"""How many rows one `run_due` fires at most without the clock moving."""
+PROCEDURE_THREADS_MAX: Final = 8
+"""How many scheduled procedures run at once."""
+_LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
+
+Entry = tuple[int, int, int]
+"""(due in microseconds, scheduled_id, number of the table)."""
+
+
+class Host(Protocol):
+    """What the scheduler needs of its database."""
+
+    clock: Clock
+    store: Store
+    lock: threading.RLock
+
+    def execute(self, name: str, body: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        """Run `body(ctx, *arguments)` in a transaction as the database itself."""
+
+    def run_procedure(self, function: Function, arguments: tuple[Any, ...]) -> Any:
+        """Run a procedure as the database itself, in this thread."""
+
+    def report_failure(self, name: str, error: BaseException) -> None:
+        """Log an exception of a scheduled function."""
+
+
+class Scheduler:
+    """The heap of what is due, and the firing of it."""
+
+    def __init__(self, host: Host, functions: dict[str, Function]) -> None:
+        self._host = host
+        self._tables = [t for t in host.store.tables.values() if t.schema.scheduled is not None]
+        self._numbers = {table.schema.name: number for number, table in enumerate(self._tables)}
+        self._functions = [functions[t.schema.scheduled or ""] for t in self._tables]
+        self._columns = [t.schema.schedule_column or "" for t in self._tables]
+        self._states = host.store.tables["gamedb_schedule"]
+        self._heap: list[Entry] = []
+        self._wakers: list[Callable[[], None]] = []
+        self._in_flight: set[tuple[int, int]] = set()
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the module has scheduled tables at all."""
+        return bool(self._tables)
+
+    # --- following the tables
+
+    def rebuild(self) -> None:
+        """Make the heap afresh from the rows (after loading, and when most of it is stale)."""
+        heap: list[Entry] = []
+        for number, table in enumerate(self._tables):
+            for key, row in table.rows.items():
+                due = self._due(number, key, row)
+                if due is not None:
+                    heap.append((due, cast("int", key), number))
+        heapq.heapify(heap)
+        self._heap = heap
+
+    def before_commit(self, table: TableData, micros: int) -> None:
+        """Within the transaction that changed a scheduled table: begin and end the phases of interval rows."""
+        number = self._numbers[table.schema.name]
+        column = self._columns[number]
+        for key, old in (table.journal or {}).items():
+            new = table.rows.get(key)
+            before = None if old is None else getattr(old, column)
+            after = None if new is None else getattr(new, column)
+            if before == after:
+                continue
+            name = f"{table.schema.name}/{key}"
+            if isinstance(after, timedelta):
+                self._set_phase(name, micros + micros_of(after))
+            elif isinstance(before, timedelta):
+                self._states.remove(name)
+
+    def _set_phase(self, name: str, next_micros: int) -> None:
+        state = ScheduleState(key=name, next_at=from_micros(min(next_micros, _LATEST)))
+        (self._states.update if name in self._states.rows else self._states.insert)(state)
+
+    def after_commit(self, table: TableData, changes: list[RowChange]) -> None:
+        """Take in the committed changes of a scheduled table, or of the phases."""
+        heap = self._heap
+        first = heap[0] if heap else None
+        if table is self._states:
+            for _, _, state in changes:
+                if isinstance(state, ScheduleState):
+                    name, _, scheduled_id = state.key.rpartition("/")
+                    heapq.heappush(heap, (to_micros(state.next_at), int(scheduled_id), self._numbers[name]))
+        else:
+            number = self._numbers[table.schema.name]
+            column = self._columns[number]
+            for key, _, row in changes:
+                at = None if row is None else getattr(row, column)
+                if isinstance(at, datetime):
+                    heapq.heappush(heap, (to_micros(at), cast("int", key), number))
+        if heap and heap[0] is not first:
+            self.wake()
+        if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
+            self.rebuild()
+
+    def _due(self, number: int, key: Any, row: Row) -> int | None:
+        at = getattr(row, self._columns[number])
+        if isinstance(at, datetime):
+            return to_micros(at)
+        state = self._states.rows.get(f"{self._tables[number].schema.name}/{key}")
+        return to_micros(state.next_at) if isinstance(state, ScheduleState) else None
+
+    # --- waking whoever drives it
+
+    def on_wake(self, waker: Callable[[], None]) -> None:
+        """Call `waker` whenever something became due earlier than all else."""
+        self._wakers.append(waker)
+
+    def off_wake(self, waker: Callable[[], None]) -> None:
+        """Undo `on_wake`."""
+        self._wakers.remove(waker)
+
+    def wake(self) -> None:
+        """Tell the drivers to look again."""
+        for waker in list(self._wakers):
+            waker()
+
+    def next_due(self) -> int | None:
+        """When the earliest pending row is due, in microseconds; `None` when nothing is pending."""
+        with self._host.lock:
+            heap = self._heap
+            while heap:
+                due, key, number = heap[0]
+                row = self._tables[number].rows.get(key)
+                if row is not None and self._due(number, key, row) == due and (number, key) not in self._in_flight:
+                    return due
+                heapq.heappop(heap)
+            return None
+
+    # --- firing
+
+    def run_due(self, *, limit: int = FIRINGS_MAX, pooled: bool = False) -> int:
+        """Fire what is due now, and what becomes due by it; how many rows fired, at most `limit`.
+
+        `pooled`: procedures run in threads beside it, not one after the other.
+        """
+        fired = 0
+        while fired < limit:
+            with self._host.lock:
+                due = self.next_due()
+                if due is None or due > self._host.clock.micros():
+                    break
+                entry = heapq.heappop(self._heap)
+            if self._functions[entry[2]].kind == "procedure":
+                self._fire_procedure(entry, pooled)
+            else:
+                self._fire(entry)
+            fired += 1
+        return fired
+
+    def _fire(self, entry: Entry) -> None:
+        function = self._functions[entry[2]]
+
+        def fire(ctx: ReducerContext) -> None:
+            row = self._claim(ctx, entry)
+            if row is not None:
+                function.invoke(ctx, row)
+
+        try:
+            self._host.execute(function.name, fire, ())
+        except Exception as error:
+            self._host.report_failure(function.name, error)
+            self._host.execute(function.name, self._claim, (entry,))
+
+    def _claim(self, ctx: ReducerContext, entry: Entry) -> Row | None:
+        """In a transaction: delete the one-shot row, or move the interval on. `None` when the row has changed."""
+        due, key, number = entry
+        table = self._tables[number]
+        row = table.rows.get(key)
+        if row is None or self._due(number, key, row) != due:
+            return None
+        at = getattr(row, self._columns[number])
+        if isinstance(at, datetime):
+            table.remove(key)
+        else:
+            step = micros_of(at)
+            missed = max(0, ctx.micros - due) // step
+            self._set_phase(f"{table.schema.name}/{key}", due + (missed + 1) * step)
+        return row
+
+    def _fire_procedure(self, entry: Entry, pooled: bool) -> None:
+        """An interval moves on first; a one-shot row goes after its procedure, which a crash therefore repeats."""
+        _, key, number = entry
+        function = self._functions[number]
+        row = self._tables[number].rows[key]
+        once = isinstance(getattr(row, self._columns[number]), datetime)
+        self._in_flight.add((number, key))
+        if not once:
+            self._host.execute(function.name, self._claim, (entry,))
+
+        def work() -> None:
+            try:
+                self._host.run_procedure(function, (row,))
+            except Exception as error:
+                self._host.report_failure(function.name, error)
+            if once:
+                self._host.execute(function.name, self._claim, (entry,))
+            self._land(number, key)
+
+        if pooled:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
+            self._pool.submit(work)
+        else:
+            work()
+
+    def _land(self, number: int, key: int) -> None:
+        """A procedure has ended: what its row waits for next may have come up, and been skipped, meanwhile."""
+        with self._host.lock:
+            self._in_flight.discard((number, key))
+            row = self._tables[number].rows.get(key)
+            due = None if row is None else self._due(number, key, row)
+            if due is not None:
+                heapq.heappush(self._heap, (due, key, number))
+                self.wake()
+
+    def close(self) -> None:
+        """Wait for the procedures that are running."""
+        if self._pool is not None:
+            self._pool.shutdown()

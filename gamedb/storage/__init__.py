@@ -1,0 +1,26 @@
+"""Durable storage: the only room that knows SQLModel, SQLAlchemy and databases.
+
+It opens a database and brings it to a module's schema, loads rows, writes the final state of rows in batches, and
+gives SQLModel classes for queries. It knows no reducers and no clients, and is slow to import: import it when a
+database is opened, not before.
+"""
+
+from gamedb.storage.compare import Plan, Step
+from gamedb.storage.migration import Migration, MigrationContext
+from gamedb.storage.models import Models, models_for
+from gamedb.storage.planning import plan
+from gamedb.storage.storage import Storage, open_storage
+from gamedb.storage.writer import Writer
+
+__all__ = [
+    "Migration",
+    "MigrationContext",
+    "Models",
+    "Plan",
+    "Step",
+    "Storage",
+    "Writer",
+    "models_for",
+    "open_storage",
+    "plan",
+]

@@ -1,0 +1,74 @@
+"""The table `gamedb_meta`: what the database knows about itself, as key and value.
+
+Everything that a flush writes besides rows (the last transaction, the sequences) stands here, so that it costs one
+statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
+
+from gamedb.storage.rows import ManyRows, upsert
+from gamedb.storage.shape import Shape, decode_shapes, encode_shapes
+
+FORMAT: Final = "1"
+TABLE: Final = Table(
+    "gamedb_meta",
+    MetaData(),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    sqlite_strict=True,
+    sqlite_with_rowid=False,
+)
+LAST_TX_ID: Final = "last_tx_id"
+SEQUENCE: Final = "sequence/"
+USER: Final = "user/"
+_FORMAT: Final = "format"
+_SHAPES: Final = "tables"
+_MIGRATIONS: Final = "migrations"
+
+
+class Meta:
+    """The contents of `gamedb_meta`, read once at open."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.format = values.get(_FORMAT, FORMAT)
+        self.last_tx_id = int(values.get(LAST_TX_ID, "0"))
+        self.shapes: dict[str, Shape] = decode_shapes(values.get(_SHAPES, "[]"))
+        self.migrations: list[str] = msgspec.json.decode(values.get(_MIGRATIONS, "[]"), type=list[str])
+        self.user = _with_prefix(values, USER)
+        self.sequences = {name: int(value) for name, value in _with_prefix(values, SEQUENCE).items()}
+
+
+def _with_prefix(values: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+
+def exists(connection: Connection) -> bool:
+    """Whether the database has our meta table."""
+    return inspect(connection).has_table(TABLE.name)
+
+
+def read(connection: Connection) -> Meta:
+    """Read everything."""
+    found = connection.execute(select(TABLE.c.key, TABLE.c.value))
+    return Meta({row.key: row.value for row in found})
+
+
+def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations: list[str]) -> None:
+    """Record what the stored tables are now and which migrations have run."""
+    texts = [
+        *(_FORMAT, FORMAT),
+        *(_SHAPES, encode_shapes(shapes.values())),
+        *(_MIGRATIONS, msgspec.json.encode(migrations).decode()),
+    ]
+    write(connection.connection.cursor(), upsert(TABLE, connection.dialect), texts)
+
+
+def write(cursor: Any, statement: ManyRows, texts: list[str]) -> None:
+    """Write flat keys and values."""
+    statement.run(cursor, texts)

@@ -1,0 +1,80 @@
+"""`plan`: what opening a database with a module would do, for people who want to know before they deploy.
+
+A database that somebody has open can be planned for as well: nothing is locked and nothing is written to it.
+Migrations run on a copy (SQLite) or in a transaction that is rolled back (PostgreSQL).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from gamedb.schema import TableSchema
+from gamedb.storage import meta
+from gamedb.storage.backend import parse
+from gamedb.storage.compare import Plan
+from gamedb.storage.evolve import Evolution, creation_plan
+from gamedb.storage.migration import Migration
+from gamedb.storage.sqlite import check_file, engine_for, is_absent, read_only
+
+
+def plan(
+    target: str | os.PathLike[str],
+    tables: Mapping[str, TableSchema],
+    migrations: Sequence[Migration] = (),
+    *,
+    name: str = "gamedb",
+) -> Plan:
+    """The steps that `open_storage` would take, or its refusals. Creates and changes nothing."""
+    parsed = parse(target)
+    label = os.path.basename(parsed) if isinstance(parsed, str) else parsed.render_as_string()
+    if isinstance(parsed, str) and is_absent(parsed):
+        return creation_plan(tables)
+    if isinstance(parsed, str):
+        check_file(parsed)
+        opened = _sqlite_snapshot(parsed, [m.name for m in migrations])
+    else:
+        from gamedb.storage.postgres import trial
+
+        opened = trial(parsed, name)
+    with opened as connection:
+        if not meta.exists(connection):
+            return creation_plan(tables)
+        evolution = Evolution(connection, label, tables, migrations)
+        steps = evolution.migrate()
+        found = evolution.compare()
+        return Plan([*steps, *found.steps], found.refusals)
+
+
+@contextmanager
+def _sqlite_snapshot(path: str, migrations: list[str]) -> Iterator[Connection]:
+    """The file itself, read only; or a copy of it when there are migrations to try."""
+    with closing(read_only(path)) as source, tempfile.TemporaryDirectory(prefix="gamedb-plan-") as directory:
+        with _transaction(source) as connection:
+            if set(migrations) <= set(meta.read(connection).migrations):
+                yield connection
+                return
+        with closing(sqlite3.connect(Path(directory, "copy.db"), isolation_level=None)) as copy:
+            source.backup(copy)
+            with _transaction(copy) as connection:
+                yield connection
+
+
+@contextmanager
+def _transaction(driver: sqlite3.Connection) -> Iterator[Connection]:
+    """A transaction that keeps nothing."""
+    engine = engine_for(driver, "BEGIN")
+    try:
+        with engine.connect() as connection, connection.begin() as transaction:
+            try:
+                yield connection
+            finally:
+                transaction.rollback()
+    finally:
+        engine.dispose()

@@ -1,0 +1,195 @@
+"""Reading and writing whole rows of one table at the speed of the driver.
+
+The SQL comes from SQLAlchemy for the database at hand, as text for the driver's own cursor; the code between Row
+objects and SQL parameters is generated for each table. Statements carry many rows each: a driver lets go of the
+interpreter lock at every statement, and beside a busy thread it can take milliseconds to get it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Dialect, Integer, Table, bindparam, delete, func, select, type_coerce
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.elements import ClauseElement
+from sqlalchemy.sql.selectable import Select
+
+from gamedb.columns import OptionType
+from gamedb.schema import Row, TableSchema
+from gamedb.storage.codecs import SCOPE, codec
+from gamedb.storage.digest import digest_function
+
+PARAMETERS_MAX: Final = 32_766
+"""Parameters of one statement (the limit of SQLite; PostgreSQL allows twice as many)."""
+ROWS_PER_STATEMENT_MAX: Final = 2_048
+FETCH_ROWS: Final = 10_000
+
+_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+class ManyRows:
+    """One SQL statement in the sizes 1, 2, 4... rows, so that any number of rows takes few distinct statements."""
+
+    def __init__(self, before: str, group: str, separator: str, after: str, width: int) -> None:
+        self.before, self.group, self.separator, self.after = before, group, separator, after
+        self.width = width
+        self.rows_max = min(ROWS_PER_STATEMENT_MAX, 1 << ((PARAMETERS_MAX // width).bit_length() - 1))
+        self._texts: dict[int, str] = {}
+
+    def run(self, cursor: Any, parameters: list[Any]) -> None:
+        """Execute for flat parameters, `width` of them a row."""
+        start, left = 0, len(parameters) // self.width
+        while left:
+            size = min(self.rows_max, 1 << (left.bit_length() - 1))
+            end = start + size * self.width
+            cursor.execute(self._text(size), parameters[start:end])
+            start, left = end, left - size
+
+    def _text(self, rows: int) -> str:
+        text = self._texts.get(rows)
+        if text is None:
+            text = self._texts[rows] = self.before + self.separator.join([self.group] * rows) + self.after
+        return text
+
+
+def sql_text(statement: ClauseElement, dialect: Dialect) -> str:
+    """A statement as text for the driver, parameters by position."""
+    return str(statement.compile(dialect=dialect))
+
+
+def upsert(table: Table, dialect: Dialect) -> ManyRows:
+    """Insert rows, or overwrite those that have the same primary key."""
+    insert = _INSERT[dialect.name](table).values({c.name: bindparam(c.name) for c in table.columns})
+    keys = [c.name for c in table.primary_key]
+    others = {c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key}
+    statement = (
+        insert.on_conflict_do_update(index_elements=keys, set_=others)
+        if others
+        else insert.on_conflict_do_nothing(index_elements=keys)
+    )
+    text = sql_text(statement, dialect)
+    start, end = text.index(" VALUES ") + len(" VALUES "), text.index(" ON CONFLICT ")
+    return ManyRows(text[:start], text[start:end], ", ", text[end:], len(table.columns))
+
+
+def delete_by_key(table: Table, dialect: Dialect) -> ManyRows:
+    """Delete rows by primary key."""
+    (key,) = table.primary_key
+    text = sql_text(delete(table).where(key.in_([bindparam("key", type_=key.type)])), dialect)
+    start, end = text.index(" IN (") + len(" IN ("), text.rindex(")")
+    return ManyRows(text[:start], text[start:end], ", ", text[end:], 1)
+
+
+class StoredTable:
+    """The stored side of one table."""
+
+    def __init__(self, schema: TableSchema, table: Table, dialect: Dialect) -> None:
+        self.schema = schema
+        self.name = schema.name
+        self.table = table
+        self._dialect = dialect.name
+        self._sql_dialect = dialect
+        self._upsert = upsert(table, dialect)
+        self._delete = delete_by_key(table, dialect)
+        self._select = sql_text(self._ordered_select(), dialect)
+        self.row_key = digest_function(schema) if schema.primary_key is None else None
+        self._flatten = _flattener(schema, dialect.name)
+        self._build = builder(schema, dialect.name)
+        key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect.name)
+        self._encode_key = None if key is None else key.encode_function()
+
+    def _ordered_select(self) -> Select[Any]:
+        columns = [self.table.columns[c.name] for c in self.schema.columns]
+        return select(*columns).order_by(*self.table.primary_key)
+
+    def write(self, cursor: Any, rows: Mapping[Any, Row | None]) -> None:
+        """Bring the rows of these keys to their final state; keys without a row are deleted.
+
+        In a table without primary key, the key is the row itself or its digest.
+        """
+        digest = self.row_key
+        if digest is not None:
+            rows = {key if type(key) is bytes else digest(key): row for key, row in rows.items()}
+        gone = [key for key, row in rows.items() if row is None]
+        if gone:
+            if self._encode_key is not None:
+                gone = list(map(self._encode_key, gone))
+            self._delete.run(cursor, gone)
+        if len(gone) == len(rows):
+            return
+        if digest is not None:
+            self._upsert.run(cursor, self._flatten([item for item in rows.items() if item[1] is not None]))
+        else:
+            self._upsert.run(cursor, self._flatten([row for row in rows.values() if row is not None]))
+
+    def read(self, cursor: Any) -> Iterator[list[Row]]:
+        """All rows in the order of their keys, in chunks; `UnreadableRow` names what does not fit its type."""
+        cursor.execute(self._select)
+        while stored := cursor.fetchmany(FETCH_ROWS):
+            try:
+                rows = self._build(stored)
+            except Exception:
+                raise self._unreadable(stored) from None
+            yield rows
+
+    def check_bounds(self, cursor: Any) -> None:
+        """`UnreadableRow` when a number is out of its type's range, which only another tool can have done."""
+        bounded = {c.name: codec(c.type, self._dialect).bounds for c in self.schema.columns}
+        bounds = {name: low_high for name, low_high in bounded.items() if low_high is not None}
+        if not bounds:
+            return
+        numbers = [type_coerce(self.table.columns[name], Integer()) for name in bounds]
+        extremes = [extreme(number) for number in numbers for extreme in (func.min, func.max)]
+        cursor.execute(sql_text(select(*extremes), self._sql_dialect))
+        found = iter(cursor.fetchone())
+        for name, (low, high) in bounds.items():
+            for value in (next(found), next(found)):
+                if value is not None and not low <= value <= high:
+                    kind = self.schema.column(name).type.name
+                    raise UnreadableRow(f"column {name!r} holds {value}, out of range for {kind} ({low}..{high})")
+
+    def _unreadable(self, stored: Sequence[tuple[Any, ...]]) -> UnreadableRow:
+        for values in stored:
+            for column, value in zip(self.schema.columns, values, strict=True):
+                decode = codec(column.type, self._dialect).decode_function()
+                if decode is None or (value is None and isinstance(column.type, OptionType)):
+                    continue
+                try:
+                    decode(value)
+                except Exception as error:
+                    return UnreadableRow(f"row {values!r}: column {column.name!r}: {error}")
+        return UnreadableRow("a row that cannot be read")
+
+
+class UnreadableRow(Exception):
+    """A stored row that does not fit the types of its table."""
+
+
+def _flattener(schema: TableSchema, dialect: str) -> Callable[[Iterable[Any]], list[Any]]:
+    """A function from rows (or pairs of hidden key and row) to the flat list of their SQL parameters."""
+    scope = dict(SCOPE)
+    parts = [] if schema.primary_key is not None else ["key"]
+    for i, column in enumerate(schema.columns):
+        how = codec(column.type, dialect)
+        scope[f"x{i}"] = how.extra
+        parts.append((how.encode or "{v}").format(v=f"row.{column.name}", x=f"x{i}"))
+    each = "row" if schema.primary_key is not None else "key, row"
+    return _compiled(f"lambda rows: [value for {each} in rows for value in ({', '.join(parts)},)]", scope)
+
+
+def builder(schema: TableSchema, dialect: str) -> Callable[[list[tuple[Any, ...]]], list[Row]]:
+    """A function from stored tuples to rows."""
+    scope = {**SCOPE, "Row": schema.row}
+    names, arguments = [], []
+    for i, column in enumerate(schema.columns):
+        how = codec(column.type, dialect)
+        scope[f"x{i}"] = how.extra
+        names.append(f"v{i}")
+        arguments.append(f"{column.name}={(how.decode or '{v}').format(v=f'v{i}', x=f'x{i}')}")
+    return _compiled(f"lambda stored: [Row({', '.join(arguments)}) for {', '.join(names)}, in stored]", scope)
+
+
+def _compiled(source: str, scope: dict[str, Any]) -> Callable[[Any], Any]:
+    function: Callable[[Any], Any] = eval(source, scope)
+    return function

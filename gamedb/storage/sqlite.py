@@ -1,0 +1,201 @@
+"""One SQLite file: whose it is, whether it is sound, its creation in one piece, and the lock on it.
+
+A file that is not ours or is damaged is never written to: the header is read as bytes and the rest through a
+read-only connection before the file is opened for good.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import AbstractContextManager, closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+
+from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
+
+APPLICATION_ID: Final = int.from_bytes(b"gmdb", "big")
+FILE_FORMAT: Final = 1
+"""The version of the file format, in `user_version`; a program refuses newer ones."""
+_MAGIC: Final = b"SQLite format 3\x00"
+_HEADER_BYTES: Final = 100
+_SIDECARS: Final = ("-journal", "-wal", "-shm")
+
+
+class SQLiteBackend:
+    """An open SQLite file, locked against other openers (other tools may read it)."""
+
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.realpath(path)
+        self.label = os.path.basename(self.path)
+        self.is_new = False
+        self._creating: str | None = None
+        directory = os.path.dirname(self.path)
+        if not os.path.isdir(directory):
+            raise StorageError(f"{path}: the directory {directory} does not exist; create it first")
+        self._lock = _locked(self.path)
+        try:
+            self.connection = self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self) -> Connection:
+        self.is_new = is_absent(self.path)
+        if not self.is_new:
+            check_file(self.path)
+            return _connect(self.path, "rw")
+        wal = f"{self.path}-wal"
+        if os.path.exists(wal):
+            raise ForeignFile(
+                f"{self.path} is missing, but {wal} of an earlier database is there; put the database back, "
+                f"or delete {wal} to begin anew"
+            )
+        self._creating = f"{self.path}.creating"
+        _remove(self._creating)
+        return _connect(self._creating, "rwc")
+
+    def start_creation(self) -> None:
+        """Mark the file as ours."""
+        self.connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        self.connection.exec_driver_sql(f"PRAGMA user_version = {FILE_FORMAT}")
+
+    def finish_creation(self) -> None:
+        """Sync the file that was built, give it its name, and sync the directory that holds the name."""
+        assert self._creating is not None
+        _close(self.connection)
+        _sync(self._creating)
+        os.rename(self._creating, self.path)
+        self._creating = None
+        _sync(os.path.dirname(self.path))
+        self.connection = _connect(self.path, "rw")
+
+    def read_cursor(self) -> AbstractContextManager[Any]:
+        """A driver cursor; SQLite's fetch piece by piece by themselves."""
+        return closing(self.connection.connection.cursor())
+
+    def close(self) -> None:
+        """Bring everything into the main file and release the lock."""
+        try:
+            if self._creating is None:
+                driver = self.connection.connection.driver_connection
+                assert driver is not None
+                with suppress(sqlite3.Error):  # what cannot be moved now stays safe in the -wal file
+                    driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+            _close(self.connection)
+            if self._creating is not None:
+                _remove(self._creating)
+        finally:
+            self._lock.release()
+
+
+def is_absent(path: str) -> bool:
+    """Whether there is no file yet (or an empty one, which holds nothing that could be lost)."""
+    try:
+        return os.path.getsize(path) == 0 and not os.path.isdir(path)
+    except FileNotFoundError:
+        return True
+
+
+def check_file(path: str) -> None:
+    """`ForeignFile` unless this is a sound database of ours; nothing is written."""
+    if os.path.isdir(path):
+        raise ForeignFile(f"{path} is a directory, not a database file; give a file name in it")
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from None
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched")
+    if int.from_bytes(header[60:64], "big") > FILE_FORMAT:
+        raise StorageError(
+            f"{path} was written by a newer gamedb (file format {int.from_bytes(header[60:64], 'big')}, this one "
+            f"knows {FILE_FORMAT}); upgrade gamedb"
+        )
+    try:
+        with closing(read_only(path)) as connection:
+            problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        problem = str(error)
+    if problem != "ok":
+        raise ForeignFile(
+            f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"
+        )
+
+
+def read_only(path: str) -> sqlite3.Connection:
+    """A driver connection that cannot change the file."""
+    return sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def engine_for(driver: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Engine:
+    """A SQLAlchemy engine over this one driver connection, with transactions that begin when told to."""
+    engine = create_engine("sqlite://", creator=lambda: driver, poolclass=StaticPool)
+
+    def start(_connection: Connection) -> None:
+        driver.execute(begin)
+
+    event.listen(engine, "begin", start)
+    return engine
+
+
+def _connect(path: str, mode: str) -> Connection:
+    uri = f"{Path(path).as_uri()}?mode={mode}"
+    try:
+        driver = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=512)
+    except sqlite3.Error as error:
+        raise StorageError(f"{path} cannot be opened: {error}") from None
+    try:
+        driver.execute("PRAGMA journal_mode = WAL")
+        driver.execute("PRAGMA synchronous = FULL")
+        driver.execute("PRAGMA busy_timeout = 10000")
+    except sqlite3.Error as error:
+        driver.close()
+        raise StorageError(f"{path} cannot be written: {error}") from None
+    return engine_for(driver).connect()
+
+
+def _close(connection: Connection) -> None:
+    engine = connection.engine
+    with suppress(sqlite3.Error):
+        connection.close()
+    engine.dispose()
+
+
+def _locked(path: str) -> FileLock:
+    name = f"{path}.lock"
+    lock = FileLock(name, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+        Path(name).write_text(f"{os.getpid()}\n")
+    except Timeout:
+        holder = Path(name).read_text().strip()
+        who = f"process {holder}" if holder else "another process"
+        if holder == str(os.getpid()):
+            who = f"this process ({holder})"
+        raise DatabaseLocked(f"{path} is open in {who}; close it there first") from None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be locked: {error.strerror} ({name})") from None
+    return lock
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    for name in (path, *(path + suffix for suffix in _SIDECARS)):
+        with suppress(FileNotFoundError):
+            os.remove(name)

@@ -1,0 +1,209 @@
+"""`Writer`: the thread that brings committed transactions to disk, many of them in one write.
+
+The committing thread only appends to a queue. The writer takes all that is queued, keeps the final state of each
+row, and hands that to `Storage.write` as one SQL transaction; so a busy game makes larger batches, not more of
+them. Transactions are written in order and whole. After the first failed write nothing is written any more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gamedb.errors import DatabaseClosed, WriteFailed
+from gamedb.schema import Row
+from gamedb.storage.storage import Storage
+
+RowChanges = Mapping[str, Sequence[tuple[Any, Row | None]]]
+"""Per table: (key, final row or None) of the changed rows. A table without primary key has the row as key."""
+DurableCallback = Callable[[WriteFailed | None], None]
+
+QUEUED_TX_MAX: Final = 200_000
+"""Transactions that may wait for the disk before `full` is true."""
+QUEUED_ROWS_MAX: Final = 2_000_000
+"""Row changes that may wait for the disk before `full` is true."""
+BATCH_TX_MAX: Final = 100_000
+"""Transactions in one write, so that one write stays within seconds."""
+
+
+class Writer:
+    """Writes what is submitted, in order, from a thread of its own."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        on_durable: Callable[[int], None] | None = None,
+        *,
+        queued_tx_max: int = QUEUED_TX_MAX,
+        queued_rows_max: int = QUEUED_ROWS_MAX,
+    ) -> None:
+        self.error: WriteFailed | None = None
+        """The write that failed; set once, for good."""
+        self.durable_tx_id = storage.last_tx_id
+        """All transactions up to this one are on disk."""
+        self.submitted_tx_id = storage.last_tx_id
+        self.queued_tx_max = queued_tx_max
+        self.queued_rows_max = queued_rows_max
+        self._storage = storage
+        self._row_keys = storage.row_keys
+        self._on_durable = on_durable
+        self._queue: deque[tuple[int, RowChanges, Mapping[str, int]]] = deque()
+        self._rows_submitted = 0
+        self._rows_written = 0
+        self._pending_since: float | None = None
+        self._asleep = False
+        self._closing = False
+        self._wake = threading.Event()
+        self._progress = threading.Condition()  # guards the callbacks; notified after each write
+        self._callbacks: deque[tuple[int, DurableCallback]] = deque()
+        self._thread = threading.Thread(target=self._run, name=f"gamedb-writer-{storage.label}", daemon=True)
+        self._thread.start()
+
+    def submit(self, tx_id: int, changes: RowChanges, sequences: Mapping[str, int]) -> None:
+        """Queue a committed transaction; ids must rise. The arguments belong to the writer from now on."""
+        if self.error is not None:
+            raise self.error
+        if self._closing:
+            raise DatabaseClosed("the database is closed; nothing more can be stored")
+        self._queue.append((tx_id, changes, sequences))
+        self.submitted_tx_id = tx_id
+        for rows in changes.values():
+            self._rows_submitted += len(rows)
+        if self._asleep:
+            self._asleep = False
+            self._wake.set()
+
+    @property
+    def pending_tx(self) -> int:
+        """Submitted transactions that are not on disk."""
+        return self.submitted_tx_id - self.durable_tx_id
+
+    @property
+    def pending_rows(self) -> int:
+        """Submitted row changes that are not on disk."""
+        return self._rows_submitted - self._rows_written
+
+    @property
+    def flush_lag(self) -> float:
+        """Seconds for which the write in progress has been going on; 0.0 when all is on disk."""
+        since = self._pending_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for the disk that no transaction should start now."""
+        return len(self._queue) >= self.queued_tx_max or self.pending_rows >= self.queued_rows_max
+
+    def wait_for_room(self, timeout: float | None = None) -> None:
+        """Return when the writer is not full; raises the `WriteFailed`, or `TimeoutError` after seconds."""
+        self._wait(lambda: not self.full, timeout, "no room for another transaction")
+
+    def flush(self, tx_id: int | None = None, timeout: float | None = None) -> None:
+        """Return when this transaction (default: the last submitted) is on disk.
+
+        Raises the `WriteFailed` when it will never be, `TimeoutError` when it is not after so many seconds.
+        """
+        wanted = self.submitted_tx_id if tx_id is None else tx_id
+        if self.durable_tx_id < wanted:
+            self._wait(lambda: self.durable_tx_id >= wanted, timeout, f"transaction {wanted} is not on disk yet")
+        elif self.error is not None:
+            raise self.error
+
+    def when_durable(self, tx_id: int, callback: DurableCallback) -> None:
+        """Call back once, in the order of transactions: with None when it is on disk, else with the failure.
+
+        The call comes from the writer's thread (or from this one when there is nothing to wait for) and must be
+        short; an exception in it ends the writer.
+        """
+        with self._progress:
+            if self.durable_tx_id < tx_id and self.error is None:
+                self._callbacks.append((tx_id, callback))
+                return
+        callback(None if self.durable_tx_id >= tx_id else self.error)
+
+    def close(self) -> None:
+        """Write everything, then stop the thread; raises the `WriteFailed` if something was not written."""
+        self._closing = True
+        self._wake.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _wait(self, done: Callable[[], bool], timeout: float | None, what: str) -> None:
+        with self._progress:
+            if not self._progress.wait_for(lambda: done() or self.error is not None, timeout):
+                raise TimeoutError(f"{what}, {timeout} s after it was asked for")
+        if not done() and self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        try:
+            while self._wait_for_work():
+                self._write_batch()
+        except BaseException as error:
+            failure = error if isinstance(error, WriteFailed) else WriteFailed(f"the writer ended: {error!r}")
+            self._fail(failure, error)
+
+    def _wait_for_work(self) -> bool:
+        """Sleep until something is queued; False when there is nothing and never will be."""
+        while not self._queue:
+            if self._closing:
+                return bool(self._queue)
+            self._pending_since = None
+            self._wake.clear()
+            self._asleep = True
+            if self._queue or self._closing:  # queued between the look above and falling asleep
+                self._asleep = False
+                continue
+            self._wake.wait()
+        self._pending_since = time.monotonic()
+        return True
+
+    def _write_batch(self) -> None:
+        take = self._queue.popleft
+        merged: dict[str, dict[Any, Row | None]] = {}
+        sequences: dict[str, int] = {}
+        tx_id = rows_count = 0
+        for _ in range(min(len(self._queue), BATCH_TX_MAX)):
+            tx_id, changes, numbers = take()
+            for table, rows in changes.items():
+                final = merged.get(table)
+                if final is None:
+                    final = merged[table] = {}
+                row_key = self._row_keys.get(table)
+                final.update(rows if row_key is None else [(row_key(key), row) for key, row in rows])
+                rows_count += len(rows)
+            if numbers:
+                sequences.update(numbers)
+        self._storage.write(tx_id, merged, sequences)
+        self._rows_written += rows_count
+        self._announce(tx_id)
+
+    def _announce(self, tx_id: int) -> None:
+        due = []
+        with self._progress:
+            self.durable_tx_id = tx_id
+            self._progress.notify_all()
+            while self._callbacks and self._callbacks[0][0] <= tx_id:
+                due.append(self._callbacks.popleft()[1])
+        if self._on_durable is not None:
+            self._on_durable(tx_id)
+        for callback in due:
+            callback(None)
+
+    def _fail(self, failure: WriteFailed, cause: BaseException) -> None:
+        if failure is not cause:
+            failure.__cause__ = cause
+        with self._progress:
+            self.error = failure
+            self._pending_since = None
+            self._queue.clear()
+            waiting = [callback for _, callback in self._callbacks]
+            self._callbacks.clear()
+            self._progress.notify_all()
+        for callback in waiting:
+            callback(failure)

@@ -16,12 +16,12 @@ from typing import Any, TextIO
 from sqlalchemy import Integer, Text, func, select, type_coerce
 
 from gamedb.errors import ForeignFile, StorageError, WriteFailed
+from gamedb.module import Migration
 from gamedb.schema import Row, TableSchema
 from gamedb.storage import meta
 from gamedb.storage.backend import Backend, parse
 from gamedb.storage.codecs import codec
 from gamedb.storage.evolve import Evolution, create
-from gamedb.storage.migration import Migration
 from gamedb.storage.models import Models
 from gamedb.storage.progress import Progress
 from gamedb.storage.rows import StoredTable, UnreadableRow, upsert
@@ -136,16 +136,17 @@ class Storage:
                     ) from None
         progress.finish()
 
-    def write(self, tx_id: int, rows: Changes, sequences: Mapping[str, int]) -> None:
-        """Write the final state of each row, the sequences and the last transaction, all or nothing.
+    def write(self, tx_id: int, rows: Changes) -> None:
+        """Write the final state of each row and the last transaction, all or nothing.
 
         Returns when it is on disk; `WriteFailed` when it is not, and none of it.
         """
-        texts = [meta.LAST_TX_ID, str(tx_id)]
-        for name, number in sequences.items():
-            texts += (meta.SEQUENCE + name, str(number))
-        self._transaction(rows, texts)
+        self._transaction(rows, [meta.LAST_TX_ID, str(tx_id)])
         self.last_tx_id = tx_id
+
+    def write_sequences(self, sequences: Mapping[str, int]) -> None:
+        """Set the next auto-increment numbers of these tables, on disk when this returns. From any thread."""
+        self._transaction({}, [text for name, n in sequences.items() for text in (meta.SEQUENCE + name, str(n))])
         self.sequences.update(sequences)
 
     def set_meta(self, key: str, value: str) -> None:

@@ -74,6 +74,11 @@ class Module:
 
     # --- tables
 
+    @property
+    def tables(self) -> dict[str, TableSchema]:
+        """The tables by name, those of included modules among them."""
+        return self.resolve().tables
+
     @overload
     def table(self, cls: C, /) -> C: ...
     @overload

@@ -52,7 +52,7 @@ def test_python_runs_and_prints_what_it_says(
     promised = []
     for block in blocks(page, "python"):
         padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
-        exec(compile(padded, str(page), "exec"), vars(module))
+        exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
         promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()
     assert promised == printed[: len(promised)]
@@ -63,7 +63,9 @@ def test_commands_show_what_the_page_shows(page: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(ROOT)
     for block in blocks(page, "console"):
         for command, shown in re.findall(r"^\$ gamedb (.*)\n((?:(?!\$).*\n)*)", block.text, re.MULTILINE):
-            result = CliRunner(env={"COLUMNS": "80"}).invoke(app, shlex.split(command))
+            result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None}).invoke(
+                app, shlex.split(command)
+            )
             wanted, cut, _ = shown.rstrip().partition("\n...")
             output = result.output.rstrip()
             assert (output[: len(wanted)] if cut else output) == wanted, f"{page.name}: gamedb {command}"

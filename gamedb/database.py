@@ -214,7 +214,7 @@ class Database:
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
-                    self._scheduler.before_commit(table, ctx.micros)
+                    self._scheduler.before_commit(table, lambda: ctx.micros)
         changes = self.store.commit()
         if not changes:
             return

@@ -529,11 +529,11 @@ class _CommittedTable(ReadTable[R]):
         with self._gate():
             return super().get(key)
 
-    def find(self, **unique: Any) -> R | None:
+    def find(self, /, **unique: Any) -> R | None:
         with self._gate():
             return super().find(**unique)
 
-    def where(self, **equalities: Any) -> list[R]:
+    def where(self, /, **equalities: Any) -> list[R]:
         with self._gate():
             return super().where(**equalities)
 

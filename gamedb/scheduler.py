@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -173,10 +174,15 @@ class Scheduler:
                 if due is None or due > self._host.clock.micros():
                     break
                 entry = heapq.heappop(self._heap)
-            if self._functions[entry[2]].kind == "procedure":
-                self._fire_procedure(entry, pooled)
-            else:
-                self._fire(entry)
+            try:
+                if self._functions[entry[2]].kind == "procedure":
+                    self._fire_procedure(entry, pooled)
+                else:
+                    self._fire(entry)
+            except BaseException:  # the loop ends here (Ctrl-C, say), and the row is still there
+                with self._host.lock:
+                    heapq.heappush(self._heap, entry)
+                raise
             fired += 1
         return fired
 
@@ -194,13 +200,19 @@ class Scheduler:
             self._host.report_failure(function.name, error)
             self._host.execute(function.name, self._claim, (entry,))
 
+    def _current(self, entry: Entry) -> Row | None:
+        """The row of an entry; `None` when it has gone or is due at another time by now."""
+        due, key, number = entry
+        row = self._tables[number].rows.get(key)
+        return None if row is None or self._due(number, key, row) != due else row
+
     def _claim(self, ctx: ReducerContext, entry: Entry) -> Row | None:
         """In a transaction: delete the one-shot row, or move the interval on. `None` when the row has changed."""
+        row = self._current(entry)
+        if row is None:
+            return None
         due, key, number = entry
         table = self._tables[number]
-        row = table.rows.get(key)
-        if row is None or self._due(number, key, row) != due:
-            return None
         at = getattr(row, self._columns[number])
         if isinstance(at, datetime):
             table.remove(key)
@@ -214,27 +226,44 @@ class Scheduler:
         """An interval moves on first; a one-shot row goes after its procedure, which a crash therefore repeats."""
         _, key, number = entry
         function = self._functions[number]
-        row = self._tables[number].rows[key]
-        once = isinstance(getattr(row, self._columns[number]), datetime)
-        self._in_flight.add((number, key))
-        if not once:
-            self._host.execute(function.name, self._claim, (entry,))
-
-        def work() -> None:
-            try:
-                self._host.run_procedure(function, (row,))
-            except Exception as error:
-                self._host.report_failure(function.name, error)
-            if once:
-                self._host.execute(function.name, self._claim, (entry,))
+        with self._host.lock:
+            row = self._current(entry)
+            self._in_flight.add((number, key))
+        once = row is not None and isinstance(getattr(row, self._columns[number]), datetime)
+        try:
+            if not once:
+                row = self._host.execute(function.name, self._claim, (entry,))
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if row is None:
             self._land(number, key)
-
-        if pooled:
+        elif not pooled:
+            self._run_procedure(entry, row, once)
+        else:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
-            self._pool.submit(work)
-        else:
-            work()
+            self._pool.submit(self._run_in_pool, entry, row, once)
+
+    def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
+        try:
+            self._run_procedure(entry, row, once)
+        except BaseException as error:  # nobody else looks at what a thread of the pool raises
+            self._host.report_failure(self._functions[entry[2]].name, error)
+
+    def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
+        _, key, number = entry
+        function = self._functions[number]
+        try:
+            self._host.run_procedure(function, (row,))
+        except (Exception, CancelledError) as error:
+            self._host.report_failure(function.name, error)
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if once:
+            self._host.execute(function.name, self._claim, (entry,))
+        self._land(number, key)
 
     def _land(self, number: int, key: int) -> None:
         """A procedure has ended: what its row waits for next may have come up, and been skipped, meanwhile."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -174,10 +175,15 @@ class Scheduler:
                 if not self._heap or self._heap[0][0] > self._host.clock.micros():
                     break
                 entry = heapq.heappop(self._heap)
-            if self._functions[entry[2]].kind == "procedure":
-                fired += self._fire_procedure(entry, pooled)
-            else:
-                fired += self._fire(entry)
+            try:
+                if self._functions[entry[2]].kind == "procedure":
+                    fired += self._fire_procedure(entry, pooled)
+                else:
+                    fired += self._fire(entry)
+            except BaseException:  # the loop ends here (Ctrl-C, say), and the row is still there
+                with self._host.lock:
+                    heapq.heappush(self._heap, entry)
+                raise
         return fired
 
     def _fire(self, entry: Entry) -> bool:
@@ -196,21 +202,23 @@ class Scheduler:
         invoke(ctx, row)
         return True
 
+    def _current(self, entry: Entry) -> Row | None:
+        """The row of an entry; `None` when it has gone or is due at another time by now."""
+        due, key, number = entry
+        row = self._tables[number].rows.get(key)
+        return None if row is None or self._due(number, key, row) != due else row
+
     def _claim(self, ctx: ReducerContext, entry: Entry) -> Row | None:
         """In a transaction: delete the one-shot row, or move the interval on. `None` when the row has changed."""
-        due, key, number = entry
-        table = self._tables[number]
-        row = table.rows.get(key)
+        row = self._current(entry)
         if row is None:
             return None
+        due, key, number = entry
+        table = self._tables[number]
         at = getattr(row, self._columns[number])
         if isinstance(at, datetime):
-            if to_micros(at) != due:
-                return None
             table.remove(key)
         else:
-            if self._due(number, key, row) != due:
-                return None
             step = micros_of(at)
             missed = max(0, ctx.micros - due) // step
             self._set_phase(f"{table.schema.name}/{key}", due + (missed + 1) * step)
@@ -218,33 +226,49 @@ class Scheduler:
 
     def _fire_procedure(self, entry: Entry, pooled: bool) -> bool:
         """An interval moves on first; a one-shot row goes after its procedure, which a crash therefore repeats."""
-        due, key, number = entry
+        _, key, number = entry
         function = self._functions[number]
         with self._host.lock:
-            row = self._tables[number].rows.get(key)
-            if row is None or self._due(number, key, row) != due or (number, key) in self._in_flight:
+            row = self._current(entry)
+            if row is None or (number, key) in self._in_flight:
                 return False
             self._in_flight.add((number, key))
         once = isinstance(getattr(row, self._columns[number]), datetime)
-        if not once:
-            self._host.execute(function.name, self._claim, (entry,))
-
-        def work() -> None:
-            try:
-                self._host.run_procedure(function, (row,))
-            except Exception as error:
-                self._host.report_failure(function.name, error)
-            if once:
-                self._host.execute(function.name, self._claim, (entry,))
+        try:
+            if not once:
+                row = self._host.execute(function.name, self._claim, (entry,))
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if row is None:
             self._land(number, key)
-
-        if pooled:
+        elif not pooled:
+            self._run_procedure(entry, row, once)
+        else:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
-            self._pool.submit(work)
-        else:
-            work()
+            self._pool.submit(self._run_in_pool, entry, row, once)
         return True
+
+    def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
+        try:
+            self._run_procedure(entry, row, once)
+        except BaseException as error:  # nobody else looks at what a thread of the pool raises
+            self._host.report_failure(self._functions[entry[2]].name, error)
+
+    def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
+        _, key, number = entry
+        function = self._functions[number]
+        try:
+            self._host.run_procedure(function, (row,))
+        except (Exception, CancelledError) as error:
+            self._host.report_failure(function.name, error)
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if once:
+            self._host.execute(function.name, self._claim, (entry,))
+        self._land(number, key)
 
     def _land(self, number: int, key: int) -> None:
         """A procedure has ended: what its row waits for next may have come up, and been skipped, meanwhile."""

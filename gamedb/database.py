@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from threading import get_ident
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
@@ -35,7 +37,7 @@ from gamedb.store import ReadTable, Store, TableData, Tables
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
-from gamedb.watchdog import Watch
+from gamedb.watchdog import watch
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,11 +79,13 @@ class Database:
         self.last_tx_id = 0
         """The number of the last commit."""
         self._seed = os.urandom(16).hex() if seed is None else seed
-        self._attempts = 0
-        self._running: ReducerContext | None = None
+        self._random_uses = 0
+        self.running: tuple[str, float, int] | None = None
+        self.slow_seconds = slow_reducer.total_seconds()
+        self._micros = self.clock.micros
         self._closed = False
         self._thread: SchedulerThread | None = None
-        self._watch = Watch(self.log, slow_reducer.total_seconds())
+        watch(self)
         self._by_function = {f.function: f for f in self.module.functions.values()}
 
         self.store = Store({**self.module.tables, **SYSTEM_TABLES})
@@ -147,12 +151,10 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> T:
         """Run `body(ctx, *arguments)` as one transaction under this name. What `call` is made of."""
-        durability = self._durability
-        if durability is not None:
-            durability.wait_for_room()
+        if self._durability is not None:
+            self._durability.wait_for_room()
         with self.lock:
             ctx = self._begin(name, sender, connection_id)
-            started = self._watch.start(name)
             try:
                 result = body(ctx, *arguments)
                 self._commit(ctx, name)
@@ -160,9 +162,7 @@ class Database:
                 self._rollback()
                 raise
             finally:
-                self._running = None
-                self._watch.stop(name, started)
-            self._subscriptions.deliver()
+                self._end()
             return result
 
     @contextmanager
@@ -174,7 +174,6 @@ class Database:
             self._durability.wait_for_room()
         with self.lock:
             ctx = self._begin(name, sender, connection_id)
-            started = self._watch.start(name or "transaction")
             try:
                 yield ctx
                 self._commit(ctx, name)
@@ -182,12 +181,10 @@ class Database:
                 self._rollback()
                 raise
             finally:
-                self._running = None
-                self._watch.stop(name or "transaction", started)
-            self._subscriptions.deliver()
+                self._end()
 
     def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
-        if self._running is not None:
+        if self.running is not None:
             raise TransactionError(
                 f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
                 "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
@@ -196,10 +193,20 @@ class Database:
             raise DatabaseClosed(f"database {self.module.name!r} was closed")
         if self._durability is not None:
             self._durability.check()
-        self._attempts += 1
-        ctx = self._running = ReducerContext(self, self.clock.micros(), sender or self.identity, connection_id)
-        self.store.begin()
+        ctx = ReducerContext(self, self._micros(), sender or self.identity, connection_id)
+        self.store.active = True
+        self.running = (name, perf_counter(), get_ident())
         return ctx
+
+    def _end(self) -> None:
+        running, self.running = self.running, None
+        assert running is not None
+        seconds = perf_counter() - running[1]
+        if seconds > self.slow_seconds:
+            name = running[0] or "a transaction"
+            self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
+        if self._subscriptions.any:
+            self._subscriptions.deliver()
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
         if self._scheduler.enabled:
@@ -209,7 +216,6 @@ class Database:
         changes = self.store.commit()
         if not changes:
             return
-        self._attempts = 0
         self.last_tx_id += 1
         if self._durability is not None:
             self._durability.submit(self.last_tx_id, changes)
@@ -225,8 +231,9 @@ class Database:
             self.store.rollback()
 
     def random_for_transaction(self) -> random.Random:
-        """The generator of the running transaction: from the seed, the last commit and the attempts since."""
-        return random.Random(f"{self._seed}/{self.last_tx_id}/{self._attempts}")
+        """A generator for the running transaction, from the seed, the last commit and the number of generators yet."""
+        self._random_uses += 1
+        return random.Random(f"{self._seed}/{self.last_tx_id}/{self._random_uses}")
 
     def _find(self, name: Any, kind: str) -> Function:
         function = self.module.functions.get(name) if isinstance(name, str) else self._by_function.get(name)
@@ -272,7 +279,7 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> Any:
         """Run a procedure with canonical arguments to its end. What `call_procedure` is made of."""
-        if self._running is not None and self._is_mine():
+        if self.running is not None and self._is_mine():
             raise TransactionError(
                 f"procedure {function.name!r} was called inside a transaction, which would have to wait for it"
             )
@@ -348,7 +355,7 @@ class Database:
     def reading(self) -> Iterator[None]:
         """A moment between transactions: nothing changes until the `with` ends."""
         with self.lock:
-            if self._running is not None:
+            if self.running is not None:
                 raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
             if self._closed:
                 raise DatabaseClosed(f"database {self.module.name!r} was closed")
@@ -451,7 +458,7 @@ class Database:
 
     def close(self) -> None:
         """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self._running is not None and self._is_mine():
+        if self.running is not None and self._is_mine():
             raise TransactionError("close() inside a transaction; let it end first")
         if self._thread is not None:
             self._thread.stop()

@@ -27,6 +27,8 @@ from gamedb.errors import ColumnError, SchemaError
 
 T = TypeVar("T")
 
+_replace = msgspec.structs.replace
+
 
 class Marker(msgspec.Struct, frozen=True):
     """What `PrimaryKey`, `AutoInc`, `Unique` and `Index` leave in an annotation."""
@@ -63,7 +65,7 @@ class Row(msgspec.Struct, metaclass=RowMeta):
 
     def replace(self, **changes: Any) -> Self:
         """A copy of this row with some columns changed; `TypeError` for a column that it does not have."""
-        return msgspec.structs.replace(self, **changes)
+        return _replace(self, **changes)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

@@ -59,11 +59,12 @@ class Store:
 
     def commit(self) -> list[tuple[TableData, list[RowChange]]]:
         """End the transaction; the net changes of each table that really changed, in the order of first writes."""
-        assert self.active
-        assert not self._frames
         self.active = False
-        touched, self._touched = self._touched, []
-        result = []
+        touched = self._touched
+        result: list[tuple[TableData, list[RowChange]]] = []
+        if not touched:
+            return result
+        self._touched = []
         for table in touched:
             journal, rows, same = table.journal, table.rows, table.same
             assert journal is not None

@@ -6,14 +6,13 @@ database is opened, not before.
 """
 
 from gamedb.storage.compare import Plan, Step
-from gamedb.storage.migration import Migration, MigrationContext
+from gamedb.storage.migration import MigrationContext
 from gamedb.storage.models import Models, models_for
 from gamedb.storage.planning import plan
 from gamedb.storage.storage import Storage, open_storage
 from gamedb.storage.writer import Writer
 
 __all__ = [
-    "Migration",
     "MigrationContext",
     "Models",
     "Plan",

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, insert, literal, select
 from sqlalchemy.schema import CreateTable
 
 from gamedb.errors import SchemaChangeRefused, StorageError
+from gamedb.module import Migration
 from gamedb.schema import Row, TableSchema
 from gamedb.storage import meta
 from gamedb.storage.codecs import codec
 from gamedb.storage.compare import Plan, Step, compare, sql_table
-from gamedb.storage.migration import Migration, MigrationContext, StoredTables
+from gamedb.storage.migration import MigrationContext, StoredTables
 from gamedb.storage.models import Models
 from gamedb.storage.rows import builder
 from gamedb.storage.shape import shapes_of

@@ -24,13 +24,6 @@ from gamedb.storage.rows import FETCH_ROWS, StoredTable, sql_text
 from gamedb.storage.shape import Shape, shape_of
 
 
-class Migration(msgspec.Struct, frozen=True):
-    """A function that changes the stored tables once for each database, known by its name."""
-
-    name: str
-    function: Callable[[MigrationContext], None]
-
-
 class StoredTables:
     """The stored tables during an open: their shapes, and the changes of DDL that keep the two in step."""
 

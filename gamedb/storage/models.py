@@ -153,8 +153,11 @@ def _model(base: type[SQLModel], schema: TableSchema) -> Any:
     return metaclass(schema.row.__name__, (base,), namespace, table=True)
 
 
+_DECLARATIVE_NAMES: Final = {"metadata", "registry"}
+
+
 def _attribute(column: str, base: type[SQLModel], schema: TableSchema) -> str:
-    if not (column.startswith("model_") or hasattr(base, column)):
+    if not (column in _DECLARATIVE_NAMES or column.startswith("model_") or hasattr(base, column)):
         return column
     taken = {c.name for c in schema.columns}
     while column in taken or hasattr(base, column):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gamedb.module import Migration
 from gamedb.schema import TableSchema
 from gamedb.storage import meta
 from gamedb.storage.backend import parse
 from gamedb.storage.compare import Plan
 from gamedb.storage.evolve import Evolution, creation_plan
-from gamedb.storage.migration import Migration
 from gamedb.storage.sqlite import check_file, engine_for, is_absent, read_only
 
 

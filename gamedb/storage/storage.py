@@ -16,12 +16,12 @@ from typing import Any, TextIO
 from sqlalchemy import Integer, Text, func, select, type_coerce
 
 from gamedb.errors import ForeignFile, StorageError, WriteFailed
+from gamedb.module import Migration
 from gamedb.schema import Row, TableSchema
 from gamedb.storage import meta
 from gamedb.storage.backend import Backend, parse
 from gamedb.storage.codecs import codec
 from gamedb.storage.evolve import Evolution, create
-from gamedb.storage.migration import Migration
 from gamedb.storage.models import Models
 from gamedb.storage.progress import Progress
 from gamedb.storage.rows import StoredTable, UnreadableRow, upsert
@@ -86,6 +86,7 @@ class Storage:
         self._progress = progress
         self._lock = threading.Lock()
         self._closed = False
+        self._failure: WriteFailed | None = None  # after it, the connection (and a server's lock) may be gone
         dialect = self._connection.dialect
         models = Models(tables.values())
         self._tables = {
@@ -136,16 +137,17 @@ class Storage:
                     ) from None
         progress.finish()
 
-    def write(self, tx_id: int, rows: Changes, sequences: Mapping[str, int]) -> None:
-        """Write the final state of each row, the sequences and the last transaction, all or nothing.
+    def write(self, tx_id: int, rows: Changes) -> None:
+        """Write the final state of each row and the last transaction, all or nothing.
 
         Returns when it is on disk; `WriteFailed` when it is not, and none of it.
         """
-        texts = [meta.LAST_TX_ID, str(tx_id)]
-        for name, number in sequences.items():
-            texts += (meta.SEQUENCE + name, str(number))
-        self._transaction(rows, texts)
+        self._transaction(rows, [meta.LAST_TX_ID, str(tx_id)])
         self.last_tx_id = tx_id
+
+    def write_sequences(self, sequences: Mapping[str, int]) -> None:
+        """Set the next auto-increment numbers of these tables, on disk when this returns. From any thread."""
+        self._transaction({}, [text for name, n in sequences.items() for text in (meta.SEQUENCE + name, str(n))])
         self.sequences.update(sequences)
 
     def set_meta(self, key: str, value: str) -> None:
@@ -154,21 +156,24 @@ class Storage:
         self.meta[key] = value
 
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
-        try:
-            with (
-                self._lock,
-                self._connection.begin(),
-                closing(self._connection.connection.cursor()) as cursor,
-            ):
-                for name, changed in rows.items():
-                    if changed and name not in self._event_tables:
-                        self._tables[name].write(cursor, changed)
-                self._meta_upsert.run(cursor, texts)
-        except Exception as error:
-            raise WriteFailed(
-                f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "
-                f"is not stored"
-            ) from error
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                self._write_rows(rows, texts)
+            except Exception as error:
+                self._failure = WriteFailed(
+                    f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "
+                    "is not stored"
+                )
+                raise self._failure from error
+
+    def _write_rows(self, rows: Changes, texts: list[str]) -> None:
+        with self._connection.begin(), closing(self._connection.connection.cursor()) as cursor:
+            for name, changed in rows.items():
+                if changed and name not in self._event_tables:
+                    self._tables[name].write(cursor, changed)
+            self._meta_upsert.run(cursor, texts)
 
     def close(self) -> None:
         """Bring everything into the main file and let others open the database. Twice is once."""

@@ -10,15 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from gamedb.errors import DatabaseClosed, WriteFailed
+from gamedb.errors import WriteFailed
 from gamedb.schema import Row
 from gamedb.storage.storage import Storage
 
-RowChanges = Mapping[str, Sequence[tuple[Any, Row | None]]]
-"""Per table: (key, final row or None) of the changed rows. A table without primary key has the row as key."""
+RowChanges = Sequence[tuple[str, Sequence[tuple[Any, Row | None, Row | None]]]]
+"""Table names with (key, row before, row after) of the changed rows; None where there is none."""
 DurableCallback = Callable[[WriteFailed | None], None]
 
 QUEUED_TX_MAX: Final = 200_000
@@ -50,10 +50,12 @@ class Writer:
         self._storage = storage
         self._row_keys = storage.row_keys
         self._on_durable = on_durable
-        self._queue: deque[tuple[int, RowChanges, Mapping[str, int]]] = deque()
+        self._queue: deque[tuple[int, RowChanges]] = deque()
         self._rows_submitted = 0
         self._rows_written = 0
         self._pending_since: float | None = None
+        self.blocked = False
+        """Whether a transaction should see `admit` before it starts: the writer is full, or it failed."""
         self._asleep = False
         self._closing = False
         self._wake = threading.Event()
@@ -62,16 +64,14 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name=f"gamedb-writer-{storage.label}", daemon=True)
         self._thread.start()
 
-    def submit(self, tx_id: int, changes: RowChanges, sequences: Mapping[str, int]) -> None:
-        """Queue a committed transaction; ids must rise. The arguments belong to the writer from now on."""
-        if self.error is not None:
-            raise self.error
-        if self._closing:
-            raise DatabaseClosed("the database is closed; nothing more can be stored")
-        self._queue.append((tx_id, changes, sequences))
+    def submit(self, tx_id: int, changes: RowChanges) -> None:
+        """Queue a committed transaction; ids must rise. Never raises: what failed is told by `admit` and `flush`."""
+        self._queue.append((tx_id, changes))
         self.submitted_tx_id = tx_id
-        for rows in changes.values():
+        for _, rows in changes:
             self._rows_submitted += len(rows)
+        if self.full:
+            self.blocked = True
         if self._asleep:
             self._asleep = False
             self._wake.set()
@@ -95,11 +95,15 @@ class Writer:
     @property
     def full(self) -> bool:
         """Whether so much waits for the disk that no transaction should start now."""
-        return len(self._queue) >= self.queued_tx_max or self.pending_rows >= self.queued_rows_max
+        return (
+            self._rows_submitted - self._rows_written >= self.queued_rows_max or len(self._queue) >= self.queued_tx_max
+        )
 
-    def wait_for_room(self, timeout: float | None = None) -> None:
-        """Return when the writer is not full; raises the `WriteFailed`, or `TimeoutError` after seconds."""
+    def admit(self, timeout: float | None = None) -> None:
+        """Return when there is room; raises the `WriteFailed`, or `TimeoutError` after so many seconds."""
         self._wait(lambda: not self.full, timeout, "no room for another transaction")
+        if self.error is not None:
+            raise self.error
 
     def flush(self, tx_id: int | None = None, timeout: float | None = None) -> None:
         """Return when this transaction (default: the last submitted) is on disk.
@@ -166,20 +170,24 @@ class Writer:
     def _write_batch(self) -> None:
         take = self._queue.popleft
         merged: dict[str, dict[Any, Row | None]] = {}
-        sequences: dict[str, int] = {}
         tx_id = rows_count = 0
         for _ in range(min(len(self._queue), BATCH_TX_MAX)):
-            tx_id, changes, numbers = take()
-            for table, rows in changes.items():
+            tx_id, changes = take()
+            for table, rows in changes:
                 final = merged.get(table)
                 if final is None:
                     final = merged[table] = {}
                 row_key = self._row_keys.get(table)
-                final.update(rows if row_key is None else [(row_key(key), row) for key, row in rows])
+                if row_key is None:
+                    for key, _, after in rows:
+                        final[key] = after
+                else:
+                    for _, before, after in rows:
+                        row = before if after is None else after
+                        assert row is not None
+                        final[row_key(row)] = after
                 rows_count += len(rows)
-            if numbers:
-                sequences.update(numbers)
-        self._storage.write(tx_id, merged, sequences)
+        self._storage.write(tx_id, merged)
         self._rows_written += rows_count
         self._announce(tx_id)
 
@@ -187,6 +195,7 @@ class Writer:
         due = []
         with self._progress:
             self.durable_tx_id = tx_id
+            self.blocked = self.full
             self._progress.notify_all()
             while self._callbacks and self._callbacks[0][0] <= tx_id:
                 due.append(self._callbacks.popleft()[1])
@@ -200,6 +209,7 @@ class Writer:
             failure.__cause__ = cause
         with self._progress:
             self.error = failure
+            self.blocked = True
             self._pending_since = None
             self._queue.clear()
             waiting = [callback for _, callback in self._callbacks]

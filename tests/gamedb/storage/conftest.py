@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
+from gamedb.module import Migration
 from gamedb.schema import Row, TableSchema, table_schema
-from gamedb.storage import Migration, Plan, Storage, open_storage, plan
+from gamedb.storage import Plan, Storage, open_storage, plan
 
 
 def schemas(*rows: type[Row], **options: Mapping[str, Any]) -> dict[str, TableSchema]:

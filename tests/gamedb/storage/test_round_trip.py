@@ -154,7 +154,7 @@ def test_every_value_comes_back_as_it_was(place: Place, values: list[dict[str, A
     rows = [Everything(id=i, **columns) for i, columns in enumerate(values)]
     storage = place.open(SCHEMAS)
     gone = {row.id: None for row in rows_of(storage, "everything")}
-    storage.write(1, {"everything": {**gone, **{row.id: row for row in rows}}}, {})
+    storage.write(1, {"everything": {**gone, **{row.id: row for row in rows}}})
     storage.close()
 
     storage = place.open(SCHEMAS)
@@ -190,10 +190,10 @@ def test_any_keyable_type_can_be_a_primary_key(place: Place, column: str) -> Non
     keys = list(SOME_KEYS[column])
     storage = place.open(tables)
 
-    storage.write(1, {"keyed": {key: row_class(key=key, n=1) for key in keys}}, {})
-    storage.write(2, {"keyed": {key: row_class(key=key, n=2) for key in keys}}, {})
+    storage.write(1, {"keyed": {key: row_class(key=key, n=1) for key in keys}})
+    storage.write(2, {"keyed": {key: row_class(key=key, n=2) for key in keys}})
     assert {row.key: row.n for row in rows_of(storage, "keyed")} == dict.fromkeys(keys, 2)
 
-    storage.write(3, {"keyed": dict.fromkeys(keys)}, {})
+    storage.write(3, {"keyed": dict.fromkeys(keys)})
     assert rows_of(storage, "keyed") == []
     storage.close()

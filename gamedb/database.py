@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from gamedb.clock import Clock, SystemClock
 from gamedb.columns import from_micros
@@ -38,6 +38,9 @@ from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
 from gamedb.watchdog import watch
+
+if TYPE_CHECKING:
+    from gamedb.storage import Writer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,7 +85,6 @@ class Database:
         self._random_uses = 0
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
-        self._micros = self.clock.micros
         self._closed = False
         self._thread: SchedulerThread | None = None
         watch(self)
@@ -96,9 +98,11 @@ class Database:
         self._scheduler = Scheduler(self, self.module.functions)
         self._subscriptions = Subscriptions(self)
         self._durability: Durability | None = None
+        self._writer: Writer | None = None
         if path is not None:
             self._durability = Durability(path, self.module, self.store, quiet=quiet)
-            self.last_tx_id = self._durability.durable_tx_id
+            self._writer = self._durability.writer
+            self.last_tx_id = self._writer.durable_tx_id
         try:
             self._scheduler.rebuild()
             self._initialise()
@@ -151,8 +155,8 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> T:
         """Run `body(ctx, *arguments)` as one transaction under this name. What `call` is made of."""
-        if self._durability is not None:
-            self._durability.wait_for_room()
+        if self._writer is not None and self._writer.blocked:
+            self._writer.admit()
         with self.lock:
             ctx = self._begin(name, sender, connection_id)
             try:
@@ -170,8 +174,8 @@ class Database:
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
     ) -> Iterator[ReducerContext]:
         """A transaction without a reducer: `with db.transaction() as ctx: ctx.db[Player].insert(...)`."""
-        if self._durability is not None:
-            self._durability.wait_for_room()
+        if self._writer is not None and self._writer.blocked:
+            self._writer.admit()
         with self.lock:
             ctx = self._begin(name, sender, connection_id)
             try:
@@ -191,9 +195,7 @@ class Database:
             )
         if self._closed:
             raise DatabaseClosed(f"database {self.module.name!r} was closed")
-        if self._durability is not None:
-            self._durability.check()
-        ctx = ReducerContext(self, self._micros(), sender or self.identity, connection_id)
+        ctx = ReducerContext(self, sender or self.identity, connection_id)
         self.store.active = True
         self.running = (name, perf_counter(), get_ident())
         return ctx
@@ -454,7 +456,7 @@ class Database:
     @property
     def durable_tx_id(self) -> int:
         """The last transaction that is on disk; without storage, the last one."""
-        return self.last_tx_id if self._durability is None else self._durability.durable_tx_id
+        return self.last_tx_id if self._writer is None else self._writer.durable_tx_id
 
     def close(self) -> None:
         """Stop schedules, write what is committed, release the file. Twice is once."""

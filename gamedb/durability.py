@@ -1,14 +1,78 @@
-"""stub"""
+"""What ties the store to the storage: loading, handing commits to the writer, reserving auto-increment numbers.
 
-from typing import Any
+Made only for a database that has a path; imports the storage room, which is slow, for that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence as SequenceOf
+from datetime import timedelta
+from typing import Final
+
+from gamedb.module import Resolved
+from gamedb.store import RowChange, Store, TableData
+from gamedb.store.index import Sequence
+
+RESERVED_NUMBERS: Final = 4096
+"""How many auto-increment numbers of a table are reserved at a time: a crash skips at most what was reserved."""
+RESERVED_NUMBERS_MAX: Final = 1 << 20
+"""What the reservation grows to for a table that uses up many."""
 
 
 class Durability:
-    durable_tx_id = 0
+    """The storage of one database and its writer thread."""
 
-    def __init__(self, *a: Any, **k: Any) -> None: ...
-    def wait_for_room(self) -> None: ...
-    def check(self) -> None: ...
-    def submit(self, tx: int, changes: Any) -> None: ...
-    def flush(self, t: Any) -> None: ...
-    def close(self) -> None: ...
+    def __init__(self, path: str | os.PathLike[str], module: Resolved, store: Store, *, quiet: bool = False) -> None:
+        from gamedb.storage import Writer, open_storage
+
+        schemas = {name: data.schema for name, data in store.tables.items()}
+        progress = None if quiet else sys.stderr
+        self._storage = open_storage(path, schemas, module.migrations, name=module.name, progress=progress)
+        self._sequences = [data.sequence for data in store.tables.values() if data.sequence is not None]
+        self._blocks: dict[str, int] = {}
+        try:
+            for name, rows in self._storage.load():
+                store.tables[name].load(rows)
+            for sequence in self._sequences:
+                sequence.next = sequence.handed = self._storage.sequences.get(sequence.table, 1)
+                sequence.extend = self._extend
+            self._reserve(self._sequences)
+        except BaseException:
+            self._storage.close()
+            raise
+        self.writer = Writer(self._storage)
+
+    def _reserve(self, sequences: SequenceOf[Sequence]) -> None:
+        """Make higher limits durable, then let the numbers below them be handed out."""
+        limits = {}
+        for sequence in sequences:
+            block = self._blocks.get(sequence.table, RESERVED_NUMBERS)
+            self._blocks[sequence.table] = min(2 * block, RESERVED_NUMBERS_MAX)
+            block = min(block, 1 + sequence.high // 64)  # small types must not lose their numbers to crashes
+            limits[sequence.table] = min(sequence.next + block, sequence.high + 1)
+        if limits:
+            self._storage.write_sequences(limits)
+        for sequence in sequences:
+            sequence.limit = limits[sequence.table]
+
+    def _extend(self, sequence: Sequence) -> None:
+        self._reserve([sequence])
+
+    def submit(self, tx_id: int, changes: list[tuple[TableData, list[RowChange]]]) -> None:
+        """Hand a commit to the writer."""
+        self.writer.submit(tx_id, [(table.schema.name, rows) for table, rows in changes if not table.schema.event])
+
+    def flush(self, timeout: timedelta | None) -> None:
+        """Return when all that was submitted is on disk; `WriteFailed` or `TimeoutError` otherwise."""
+        self.writer.flush(timeout=None if timeout is None else timeout.total_seconds())
+
+    def close(self) -> None:
+        """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost."""
+        try:
+            self.writer.close()
+            if self._sequences:
+                self._storage.write_sequences({s.table: s.next for s in self._sequences})
+        finally:
+            self._storage.close()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection
 
 from gamedb.module import Migration
 from gamedb.schema import TableSchema
@@ -34,22 +34,30 @@ def plan(
     """The steps that `open_storage` would take, or its refusals. Creates and changes nothing."""
     parsed = parse(target)
     label = os.path.basename(parsed) if isinstance(parsed, str) else parsed.render_as_string()
-    if isinstance(parsed, str) and is_absent(parsed):
-        return creation_plan(tables)
-    if isinstance(parsed, str):
-        check_file(parsed)
-        opened = _sqlite_snapshot(parsed, [m.name for m in migrations])
-    else:
-        from gamedb.storage.postgres import trial
-
-        opened = trial(parsed, name)
-    with opened as connection:
-        if not meta.exists(connection):
+    with snapshot(parsed, [m.name for m in migrations], name) as connection:
+        if connection is None or not meta.exists(connection):
             return creation_plan(tables)
         evolution = Evolution(connection, label, tables, migrations)
         steps = evolution.migrate()
         found = evolution.compare()
         return Plan([*steps, *found.steps], found.refusals)
+
+
+@contextmanager
+def snapshot(target: str | URL, migrations: list[str], name: str) -> Iterator[Connection | None]:
+    """The database at one moment, to look at and to try these migrations on; `None` when there is none yet."""
+    if isinstance(target, str):
+        if is_absent(target):
+            yield None
+            return
+        check_file(target)
+        with _sqlite_snapshot(target, migrations) as connection:
+            yield connection
+    else:
+        from gamedb.storage.postgres import trial
+
+        with trial(target, name) as connection:
+            yield connection
 
 
 @contextmanager

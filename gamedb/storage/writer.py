@@ -1,8 +1,8 @@
 """`Writer`: the thread that brings committed transactions to disk, many of them in one write.
 
-The committing thread only appends to a queue. The writer takes all that is queued, keeps the final state of each
-row, and hands that to `Storage.write` as one SQL transaction; so a busy game makes larger batches, not more of
-them. Transactions are written in order and whole. After the first failed write nothing is written any more.
+The committing thread only notes the final state of each row that it changed. The writer takes all that is noted and
+hands it to `Storage.write` as one SQL transaction; so a busy game makes larger batches, not more of them.
+Transactions are written in order and whole. After the first failed write nothing is written any more.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ RowChanges = Sequence[tuple[str, Sequence[tuple[Any, Row | None, Row | None]]]]
 """Table names with (key, row before, row after) of the changed rows; None where there is none."""
 DurableCallback = Callable[[WriteFailed | None], None]
 
-QUEUED_TX_MAX: Final = 200_000
-"""Transactions that may wait for the disk before `full` is true."""
-QUEUED_ROWS_MAX: Final = 2_000_000
-"""Row changes that may wait for the disk before `full` is true."""
-BATCH_TX_MAX: Final = 100_000
-"""Transactions in one write, so that one write stays within seconds."""
+LINGER_SECONDS: Final = 0.02
+"""How long changes gather before a write while nobody waits for it."""
+QUEUED_ROWS_MAX: Final = 1_000_000
+"""Row changes that may wait for the disk before transactions have to wait."""
 
 
 class Writer:
@@ -37,7 +35,6 @@ class Writer:
         storage: Storage,
         on_durable: Callable[[int], None] | None = None,
         *,
-        queued_tx_max: int = QUEUED_TX_MAX,
         queued_rows_max: int = QUEUED_ROWS_MAX,
     ) -> None:
         self.error: WriteFailed | None = None
@@ -45,33 +42,45 @@ class Writer:
         self.durable_tx_id = storage.last_tx_id
         """All transactions up to this one are on disk."""
         self.submitted_tx_id = storage.last_tx_id
-        self.queued_tx_max = queued_tx_max
         self.queued_rows_max = queued_rows_max
+        self.pending_rows = 0
+        """Row changes that no write has begun with."""
+        self.blocked = False
+        """Whether a transaction should see `admit` before it starts: the writer is full, or it failed."""
         self._storage = storage
         self._row_keys = storage.row_keys
         self._on_durable = on_durable
-        self._queue: deque[tuple[int, RowChanges]] = deque()
-        self._rows_submitted = 0
-        self._rows_written = 0
+        self._guard = threading.Lock()  # guards what is pending; held for moments only
+        self._pending: dict[str, dict[Any, Any]] = {}
         self._pending_since: float | None = None
-        self.blocked = False
-        """Whether a transaction should see `admit` before it starts: the writer is full, or it failed."""
         self._asleep = False
         self._closing = False
         self._wake = threading.Event()
+        self._urgent = threading.Event()  # somebody waits for what is pending
         self._progress = threading.Condition()  # guards the callbacks; notified after each write
         self._callbacks: deque[tuple[int, DurableCallback]] = deque()
         self._thread = threading.Thread(target=self._run, name=f"gamedb-writer-{storage.label}", daemon=True)
         self._thread.start()
 
     def submit(self, tx_id: int, changes: RowChanges) -> None:
-        """Queue a committed transaction; ids must rise. Never raises: what failed is told by `admit` and `flush`."""
-        self._queue.append((tx_id, changes))
-        self.submitted_tx_id = tx_id
-        for _, rows in changes:
-            self._rows_submitted += len(rows)
-        if self.full:
+        """Note a committed transaction; ids must rise. Never raises: what failed is told by `admit` and `flush`."""
+        with self._guard:
+            pending = self._pending
+            for table, rows in changes:
+                final = pending.get(table)
+                if final is None:
+                    final = pending[table] = {}
+                if table in self._row_keys:  # no primary key: the row itself says what to store or delete
+                    for key, before, after in rows:
+                        final[key] = (before, after)
+                else:
+                    for key, _, after in rows:
+                        final[key] = after
+                self.pending_rows += len(rows)
+            self.submitted_tx_id = tx_id
+        if self.pending_rows >= self.queued_rows_max:
             self.blocked = True
+            self._urgent.set()
         if self._asleep:
             self._asleep = False
             self._wake.set()
@@ -82,26 +91,14 @@ class Writer:
         return self.submitted_tx_id - self.durable_tx_id
 
     @property
-    def pending_rows(self) -> int:
-        """Submitted row changes that are not on disk."""
-        return self._rows_submitted - self._rows_written
-
-    @property
     def flush_lag(self) -> float:
         """Seconds for which the write in progress has been going on; 0.0 when all is on disk."""
         since = self._pending_since
         return 0.0 if since is None else time.monotonic() - since
 
-    @property
-    def full(self) -> bool:
-        """Whether so much waits for the disk that no transaction should start now."""
-        return (
-            self._rows_submitted - self._rows_written >= self.queued_rows_max or len(self._queue) >= self.queued_tx_max
-        )
-
     def admit(self, timeout: float | None = None) -> None:
         """Return when there is room; raises the `WriteFailed`, or `TimeoutError` after so many seconds."""
-        self._wait(lambda: not self.full, timeout, "no room for another transaction")
+        self._wait(lambda: self.pending_rows < self.queued_rows_max, timeout, "no room for another transaction")
         if self.error is not None:
             raise self.error
 
@@ -125,12 +122,14 @@ class Writer:
         with self._progress:
             if self.durable_tx_id < tx_id and self.error is None:
                 self._callbacks.append((tx_id, callback))
+                self._urgent.set()
                 return
         callback(None if self.durable_tx_id >= tx_id else self.error)
 
     def close(self) -> None:
         """Write everything, then stop the thread; raises the `WriteFailed` if something was not written."""
         self._closing = True
+        self._urgent.set()
         self._wake.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -138,6 +137,7 @@ class Writer:
             raise self.error
 
     def _wait(self, done: Callable[[], bool], timeout: float | None, what: str) -> None:
+        self._urgent.set()
         with self._progress:
             if not self._progress.wait_for(lambda: done() or self.error is not None, timeout):
                 raise TimeoutError(f"{what}, {timeout} s after it was asked for")
@@ -153,49 +153,40 @@ class Writer:
             self._fail(failure, error)
 
     def _wait_for_work(self) -> bool:
-        """Sleep until something is queued; False when there is nothing and never will be."""
-        while not self._queue:
+        """Sleep until something is pending; False when there is nothing and never will be."""
+        while not self._pending:
             if self._closing:
-                return bool(self._queue)
+                return bool(self._pending)
             self._pending_since = None
             self._wake.clear()
             self._asleep = True
-            if self._queue or self._closing:  # queued between the look above and falling asleep
+            if self._pending or self._closing:  # noted between the look above and falling asleep
                 self._asleep = False
                 continue
             self._wake.wait()
         self._pending_since = time.monotonic()
+        self._urgent.wait(LINGER_SECONDS)
         return True
 
     def _write_batch(self) -> None:
-        take = self._queue.popleft
-        merged: dict[str, dict[Any, Row | None]] = {}
-        tx_id = rows_count = 0
-        for _ in range(min(len(self._queue), BATCH_TX_MAX)):
-            tx_id, changes = take()
-            for table, rows in changes:
-                final = merged.get(table)
-                if final is None:
-                    final = merged[table] = {}
-                row_key = self._row_keys.get(table)
-                if row_key is None:
-                    for key, _, after in rows:
-                        final[key] = after
-                else:
-                    for _, before, after in rows:
-                        row = before if after is None else after
-                        assert row is not None
-                        final[row_key(row)] = after
-                rows_count += len(rows)
-        self._storage.write(tx_id, merged)
-        self._rows_written += rows_count
+        if not self._closing:
+            self._urgent.clear()
+        with self._guard:
+            batch, self._pending = self._pending, {}
+            tx_id = self.submitted_tx_id
+            self.pending_rows = 0
+        for table, row_key in self._row_keys.items():
+            if table in batch:
+                pairs = batch[table].values()
+                batch[table] = {row_key(before if after is None else after): after for before, after in pairs}
+        self._storage.write(tx_id, batch)
         self._announce(tx_id)
 
     def _announce(self, tx_id: int) -> None:
         due = []
         with self._progress:
             self.durable_tx_id = tx_id
-            self.blocked = self.full
+            self.blocked = self.pending_rows >= self.queued_rows_max
             self._progress.notify_all()
             while self._callbacks and self._callbacks[0][0] <= tx_id:
                 due.append(self._callbacks.popleft()[1])
@@ -211,7 +202,6 @@ class Writer:
             self.error = failure
             self.blocked = True
             self._pending_since = None
-            self._queue.clear()
             waiting = [callback for _, callback in self._callbacks]
             self._callbacks.clear()
             self._progress.notify_all()

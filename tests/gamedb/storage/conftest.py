@@ -10,6 +10,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,14 +20,14 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from gamedb.module import Migration
-from gamedb.schema import Row, TableSchema, table_schema
+from gamedb.schema import Row, TableSchema, snake_case, table_schema
 from gamedb.storage import Plan, Storage, open_storage, plan
 
 
 def schemas(*rows: type[Row], **options: Mapping[str, Any]) -> dict[str, TableSchema]:
     """Table schemas of Row classes; `options` by table name."""
-    found = [table_schema(row) for row in rows]
-    return {s.name: table_schema(row, **options.get(s.name, {})) for s, row in zip(found, rows, strict=True)}
+    scope = sys._getframe(1).f_locals  # where local classes find the names in their annotations
+    return {(name := snake_case(row.__name__)): table_schema(row, scope=scope, **options.get(name, {})) for row in rows}
 
 
 class Place:

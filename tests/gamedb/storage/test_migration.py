@@ -14,7 +14,7 @@ from tables import Player, Tag
 
 from gamedb.errors import SchemaChangeRefused, StorageError
 from gamedb.module import Migration
-from gamedb.schema import AutoInc, PrimaryKey, Row, Struct
+from gamedb.schema import AutoInc, PrimaryKey, Row, Struct, table_schema
 from gamedb.storage import MigrationContext
 from gamedb.types import Identity, u32, u64
 
@@ -30,6 +30,41 @@ class Hero(Row):
     id: PrimaryKey[AutoInc[u64]] = 0
     nick: str
     zone: u32 = 0
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Point(Struct):
+    x: float
+    at: datetime
+
+
+class Thing(Row):
+    id: PrimaryKey[u64]
+    color: Color
+    where: Point | None
+    owner: Identity
+    at: datetime
+
+
+class Class(enum.Enum):
+    MAGE = 1
+    ELF = 2
+
+
+class Home(Struct):
+    zone: u32
+
+
+class ByName(Row):
+    """What Player becomes when it is rewritten."""
+
+    key: PrimaryKey[str]
+    number: u64
+    kind: Class = Class.ELF
+    home: Home | None = None
 
 
 NEW = schemas(Hero, Tag)
@@ -106,20 +141,6 @@ def test_a_new_database_needs_none_and_remembers_that(place: Place) -> None:
 
 
 def test_tables_and_rows_are_shown_as_they_are_stored(place: Place) -> None:
-    class Color(enum.Enum):
-        RED = 1
-
-    class Point(Struct):
-        x: float
-        at: datetime
-
-    class Thing(Row):
-        id: PrimaryKey[u64]
-        color: Color
-        where: Point | None
-        owner: Identity
-        at: datetime
-
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     thing = Thing(id=2**64 - 1, color=Color.RED, where=Point(1.5, moment), owner=Identity.from_int(7), at=moment)
     with closing(place.open(schemas(Thing))) as storage:
@@ -143,31 +164,18 @@ def test_tables_and_rows_are_shown_as_they_are_stored(place: Place) -> None:
 
 
 def test_rewrite_rebuilds_a_table_from_rows_or_dicts(filled: Place) -> None:
-    class Class(enum.Enum):
-        MAGE = 1
-        ELF = 2
-
-    class Home(Struct):
-        zone: u32
-
-    class Player(Row):
-        key: PrimaryKey[str]
-        number: u64
-        kind: Class = Class.ELF
-        home: Home | None = None
-
     def convert(row: dict[str, Any]) -> Any:
         if row["id"] == 1:
-            return Player(key=row["name"], number=row["id"], home=Home(zone=row["zone"]))
+            return ByName(key=row["name"], number=row["id"], home=Home(zone=row["zone"]))
         return {"key": row["name"], "number": row["id"], "kind": "MAGE", "home": {"zone": 4}}
 
     def rekey(ctx: MigrationContext) -> None:
         ctx.rewrite("player", convert)
 
-    rows = migrated(filled, schemas(Player, Tag), rekey)
-    assert rows["player"] == [
-        Player(key="Ada", number=1, home=Home(zone=3)),
-        Player(key="Bob", number=2, kind=Class.MAGE, home=Home(zone=4)),
+    tables = {**schemas(Tag), "player": table_schema(ByName, name="player")}
+    assert migrated(filled, tables, rekey)["player"] == [
+        ByName(key="Ada", number=1, home=Home(zone=3)),
+        ByName(key="Bob", number=2, kind=Class.MAGE, home=Home(zone=4)),
     ]
 
 

@@ -107,8 +107,7 @@ def check(module: Module, target: str | os.PathLike[str]) -> CheckResult:
 def _ask(module: Resolved, target: str | os.PathLike[str]) -> tuple[Plan, bool, list[str]]:
     from gamedb import storage  # slow to import
 
-    migrations = [storage.Migration(m.name, m.function) for m in module.migrations]
-    plan = storage.plan(target, {**SYSTEM_TABLES, **module.tables}, migrations, name=module.name)
+    plan = storage.plan(target, {**SYSTEM_TABLES, **module.tables}, module.migrations, name=module.name)
     with storage.read_stored(target, name=module.name) as stored:
         return plan, stored is not None, [] if stored is None else _notes(module, stored)
 

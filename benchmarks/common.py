@@ -33,8 +33,10 @@ def percentile(samples: list[float], share: float) -> float:
 
 
 def timed(operation: Callable[[int], object], count: int, finish: Callable[[], object] = lambda: None) -> Measure:
-    """Run `operation(i)` `count` times, then `finish`; the throughput includes both. Latencies are of a second, shorter
-    run, as reading the clock twice for each operation would slow the first one."""
+    """Run `operation(i)` for i from 0 to `count`, then `finish`; the throughput includes both.
+
+    Latencies are of more operations, up to 20,000, after that: reading the clock twice for each would slow the others.
+    """
     started = time.perf_counter()
     for i in range(count):
         operation(i)
@@ -42,7 +44,7 @@ def timed(operation: Callable[[int], object], count: int, finish: Callable[[], o
     seconds = time.perf_counter() - started
     clock = time.perf_counter
     samples = []
-    for i in range(min(count, 20_000)):
+    for i in range(count, count + min(count, 20_000)):
         before = clock()
         operation(i)
         samples.append(clock() - before)

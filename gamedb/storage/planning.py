@@ -64,12 +64,14 @@ def snapshot(target: str | URL, migrations: list[str], name: str) -> Iterator[Co
 @contextmanager
 def _sqlite_snapshot(path: str, migrations: list[str]) -> Iterator[Connection]:
     """The file itself, read only; or a copy of it when there are migrations to try."""
-    with _transaction(read_only(path)) as connection:
+    with closing(read_only(path)) as driver, _transaction(driver) as connection:
         if not meta.exists(connection) or set(migrations) <= set(meta.read(connection).migrations):
             yield connection
             return
-    with tempfile.TemporaryDirectory(prefix="gamedb-plan-") as directory:
-        copy = sqlite3.connect(Path(directory, "copy.db"), isolation_level=None)
+    with (
+        tempfile.TemporaryDirectory(prefix="gamedb-plan-") as directory,
+        closing(sqlite3.connect(Path(directory, "copy.db"), isolation_level=None)) as copy,
+    ):
         with closing(read_only(path)) as source:
             source.backup(copy)
         with _transaction(copy) as connection:

@@ -38,7 +38,7 @@ fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz ST
 	@GAMEDB_FUZZ_STEPS=$(STEPS) $(PY) -m pytest -k "stateful or fuzz" $(ARGS)
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000
-	@GAMEDB_CRASH_KILLS=$(N) $(PY) -m pytest -k crash $(ARGS)
+	@GAMEDB_CRASH_KILLS=$(N) $(PY) -m pytest tests/crash $(ARGS)
 
 bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	@found=0; for file in benchmarks/[a-z]*.py; do \

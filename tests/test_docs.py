@@ -1,8 +1,8 @@
 """The documentation is true: its Python runs, its printed lines are what is printed, its links lead somewhere.
 
-Python blocks of one file share their names, in order. A line `print(...)  # text` must print that text. A console
-block with `$ gamedb ...` must show what the command shows, run in the repository. A block after the line
-`<!-- not run -->` is left alone.
+Python blocks of one file share their names, in order. A line `print(...)  # text` must print that text (up to ` ...` at
+its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
+line `...`). A block after the line `<!-- not run -->` is left alone.
 """
 
 from __future__ import annotations

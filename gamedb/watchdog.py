@@ -45,10 +45,10 @@ def _run() -> None:
     reported: weakref.WeakKeyDictionary[Watched, tuple[str, float, int]] = weakref.WeakKeyDictionary()
     while True:
         with _lock:
-            if not _databases:
+            databases = list(_databases)
+            if not databases:
                 _thread = None
                 return
-            databases = list(_databases)
         while databases:
             database = databases.pop()
             current = database.running

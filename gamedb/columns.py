@@ -22,14 +22,14 @@ from gamedb.errors import ColumnError, SchemaError
 from gamedb.types import I64, ConnectionId, F32Marker, Identity, IntRange
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
 DURATION_MAX = timedelta(microseconds=I64.high)
 DURATION_MIN = timedelta(microseconds=I64.low)
 
 
 def to_micros(moment: datetime) -> int:
     """Microseconds since the Unix epoch of an aware `datetime`."""
-    return (moment - EPOCH) // MICROSECOND
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def from_micros(micros: int) -> datetime:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from gamedb.clock import Clock
 from gamedb.columns import from_micros
 from gamedb.store import ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
@@ -21,6 +22,7 @@ from gamedb.types import ConnectionId, Identity
 class Runtime(Protocol):
     """What a context needs of its database."""
 
+    clock: Clock
     store: Store
     tables: Tables
     log: logging.Logger
@@ -37,16 +39,14 @@ class Runtime(Protocol):
 class ReducerContext:
     """One transaction, as a reducer sees it. Good until the reducer returns."""
 
-    __slots__ = ("_now", "_random", "_runtime", "connection_id", "db", "micros", "sender")
+    __slots__ = ("_micros", "_now", "_random", "_runtime", "connection_id", "db", "sender")
 
-    def __init__(
-        self, runtime: Runtime, micros: int, sender: Identity, connection_id: ConnectionId | None = None
-    ) -> None:
+    _micros: int
+    _now: datetime
+    _random: random.Random
+
+    def __init__(self, runtime: Runtime, sender: Identity, connection_id: ConnectionId | None = None) -> None:
         self._runtime = runtime
-        self.micros = micros
-        """The time of the transaction in microseconds since the Unix epoch."""
-        self._now: datetime | None = None
-        self._random: random.Random | None = None
         self.db = runtime.tables
         """The tables: `ctx.db[Player]`."""
         self.sender = sender
@@ -55,19 +55,31 @@ class ReducerContext:
         """The connection that the call came over; `None` for in-process calls and schedules."""
 
     @property
+    def micros(self) -> int:
+        """The time of the transaction, in microseconds since the Unix epoch; the same however long it takes."""
+        try:
+            return self._micros
+        except AttributeError:  # most transactions never ask, so the clock is read when one does
+            self._micros = self._runtime.clock.micros()
+            return self._micros
+
+    @property
     def now(self) -> datetime:
         """The time of the transaction, in UTC; the same however long it takes."""
-        now = self._now
-        if now is None:
-            now = self._now = from_micros(self.micros)
-        return now
+        try:
+            return self._now
+        except AttributeError:
+            self._now = from_micros(self.micros)
+            return self._now
 
     @property
     def random(self) -> random.Random:
         """A random generator for this transaction, seeded by the database's seed: a seed reproduces a run."""
-        if self._random is None:
+        try:
+            return self._random
+        except AttributeError:
             self._random = self._runtime.random_for_transaction()
-        return self._random
+            return self._random
 
     def new_uuid(self) -> UUID:
         """A random (version 4) UUID, from `random`."""

@@ -85,7 +85,6 @@ class Database:
         self._random_uses = 0
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
-        self._micros = self.clock.micros
         self._closed = False
         self._thread: SchedulerThread | None = None
         watch(self)
@@ -196,7 +195,7 @@ class Database:
             )
         if self._closed:
             raise DatabaseClosed(f"database {self.module.name!r} was closed")
-        ctx = ReducerContext(self, self._micros(), sender or self.identity, connection_id)
+        ctx = ReducerContext(self, sender or self.identity, connection_id)
         self.store.active = True
         self.running = (name, perf_counter(), get_ident())
         return ctx
@@ -215,7 +214,7 @@ class Database:
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
-                    self._scheduler.before_commit(table, ctx.micros)
+                    self._scheduler.before_commit(table, lambda: ctx.micros)
         changes = self.store.commit()
         if not changes:
             return

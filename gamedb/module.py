@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
@@ -17,6 +17,9 @@ from gamedb.columns import ProductType
 from gamedb.errors import SchemaError
 from gamedb.functions import Function, Kind, Lifecycle, declare
 from gamedb.schema import Row, TableSchema, table_schema
+
+if TYPE_CHECKING:
+    from gamedb.checking import CheckReport
 
 C = TypeVar("C", bound=type[Row])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +32,13 @@ class Migration(msgspec.Struct, frozen=True):
     function: Callable[..., None]
 
 
+class Check(msgspec.Struct, frozen=True):
+    """A function that adds to the report of `gamedb check`."""
+
+    name: str
+    function: Callable[[CheckReport], None]
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """A module with everything that it includes, checked as a whole."""
 
@@ -39,6 +49,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     lifecycle: dict[Lifecycle, list[Function]]
     migrations: list[Migration]
     visibility_filters: list[str]
+    checks: list[Check]
 
 
 class Module:
@@ -55,6 +66,7 @@ class Module:
         self._functions: list[Function] = []
         self._migrations: list[Migration] = []
         self._visibility_filters: list[str] = []
+        self._checks: list[Check] = []
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -187,6 +199,15 @@ class Module:
         """Row-level security: clients see only the rows of a table that this query selects (`:sender` is theirs)."""
         self._visibility_filters.append(sql)
 
+    def on_check(self, function: Callable[[CheckReport], None]) -> Callable[[CheckReport], None]:
+        """Let `function` add lines to what `gamedb check` reports about a database that exists already.
+
+        For libraries that keep more in their rows than columns tell: whether it would still work with this code. The
+        function reads the stored rows with `report.rows(table)` and speaks up with `report.add(text)`.
+        """
+        self._checks.append(Check(function.__name__, function))
+        return function
+
     def include(self, other: Module) -> None:
         """Take in everything that another module declares, also what it declares later. Twice is once."""
         if other is self:
@@ -205,6 +226,7 @@ class Module:
         }
         migrations: list[Migration] = []
         filters: list[str] = []
+        checks: list[Check] = []
         owners: dict[str, str] = {}
         for module in self._modules():
             for schema in module._tables:
@@ -220,6 +242,7 @@ class Module:
                 _claim(owners, f"migration {migration.name!r}", module.name)
                 migrations.append(migration)
             filters += module._visibility_filters
+            checks += module._checks
         for name in functions:
             if functions[name].kind == "view" and name in tables:
                 raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
@@ -233,6 +256,7 @@ class Module:
             lifecycle=lifecycle,
             migrations=migrations,
             visibility_filters=filters,
+            checks=checks,
         )
 
     def _modules(self) -> list[Module]:

@@ -59,6 +59,8 @@ class RowMeta(msgspec.StructMeta):
         return super().__new__(mcls, name, bases, namespace, **config)
 
 
+# Type checkers read the class first, and treat a class as neither frozen nor not only if its metaclass says so, too.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, metaclass=RowMeta):
     """Base class of the rows of a table: frozen, keyword-only, compared by value.
 
@@ -77,6 +79,7 @@ class _StructMeta(msgspec.StructMeta):
         return super().__new__(mcls, name, bases, namespace, **config)
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Struct(msgspec.Struct, metaclass=_StructMeta):
     """A msgspec Struct that is frozen unless `frozen=False` is given: nested values of columns and payloads."""
 

@@ -9,6 +9,7 @@ from gamedb.storage.compare import Plan, Step
 from gamedb.storage.migration import MigrationContext
 from gamedb.storage.models import Models, models_for
 from gamedb.storage.planning import plan
+from gamedb.storage.reading import StoredRows, read_stored
 from gamedb.storage.storage import Storage, open_storage
 from gamedb.storage.writer import Writer
 
@@ -18,8 +19,10 @@ __all__ = [
     "Plan",
     "Step",
     "Storage",
+    "StoredRows",
     "Writer",
     "models_for",
     "open_storage",
     "plan",
+    "read_stored",
 ]

@@ -35,7 +35,7 @@ from gamedb.columns import (
     round_f32,
 )
 from gamedb.errors import ColumnError
-from gamedb.types import I64
+from gamedb.types import I64, ConnectionId, Identity
 
 
 class AnyNumber(UserDefinedType[Any]):
@@ -98,6 +98,13 @@ def _write_schedule(value: datetime | timedelta) -> str:
     return f"PT{seconds}.{micros:06d}S"
 
 
+def _read_hex(cls: type[Identity] | type[ConnectionId], text: str) -> Identity | ConnectionId:
+    data = bytes.fromhex(text)
+    if len(data) != cls.size:
+        raise ValueError(f"{text!r} is not the hex text of a {cls.__name__}")
+    return bytes.__new__(cls, data)  # three times as fast as its constructor
+
+
 def _read_schedule(text: str) -> datetime | timedelta:
     if not text.startswith("PT"):
         return _read_time(text)
@@ -133,10 +140,10 @@ SCOPE: Final[dict[str, Any]] = {
     "UTC": UTC,
     "UUID": UUID,
     "timedelta": timedelta,
-    "fromhex": bytes.fromhex,
     "micros_of": micros_of,
     "round_f32": round_f32,
     "read_nan": _read_nan,
+    "read_hex": _read_hex,
     "read_time": _read_time,
     "write_time": _write_time,
     "read_schedule": _read_schedule,
@@ -184,6 +191,8 @@ def _sqlite(kind: ColumnType) -> Codec | None:
             return Codec(Text(), "str({v})", "UUID({v})")
         case StrType():
             return Codec(Text())
+        case BytesType():  # the driver binds a bytearray three times as fast as bytes
+            return Codec(LargeBinary(), "bytearray({v})")
     return None
 
 
@@ -217,7 +226,7 @@ def _common(kind: ColumnType) -> Codec:
         case DurationType():
             return Codec(BigInteger().with_variant(Integer(), "sqlite"), "micros_of({v})", "timedelta(0, 0, {v})")
         case HexType(cls=cls):
-            return Codec(Text(), "{v}.hex()", "{x}(fromhex({v}))", cls)
+            return Codec(Text(), "{v}.hex()", "read_hex({x}, {v})", cls)
         case EnumType(cls=cls):
             return Codec(Text(), "{v}.name", "{x}[{v}]", dict(cls.__members__))
         case ScheduleAtType():

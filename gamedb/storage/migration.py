@@ -108,10 +108,10 @@ class StoredTables:
         table = sql_table(shape)
         columns = [table.columns[c.name] for c in shape.columns]
         query = select(*columns).order_by(*table.primary_key)
-        with closing(self.connection.connection.cursor()) as cursor:
-            cursor.execute(sql_text(query, self.connection.dialect))
-            while chunk := cursor.fetchmany(FETCH_ROWS):
-                yield list(chunk)
+        cursor = self.connection.connection.cursor()  # not closed here: a loop left early may outlive the connection
+        cursor.execute(sql_text(query, self.connection.dialect))
+        while chunk := cursor.fetchmany(FETCH_ROWS):
+            yield list(chunk)
 
     def _alter(self, table: str, action: str) -> None:
         self.connection.execute(text(f"ALTER TABLE {self._quoted(table)} {action}"))

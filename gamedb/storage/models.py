@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Column as SQLColumn
@@ -29,18 +29,12 @@ from gamedb.columns import (
     TimestampType,
     UuidType,
 )
+from gamedb.module import Module
 from gamedb.schema import TableSchema
 from gamedb.storage.codecs import Stored
 
 ROW_KEY: Final = "gamedb_key"
 """The hidden primary key of tables that declare none: a digest of the whole row."""
-
-
-class HasTables(Protocol):
-    """A module, or anything else that lists its tables by name."""
-
-    @property
-    def tables(self) -> Mapping[str, TableSchema]: ...
 
 
 class Models:
@@ -50,11 +44,10 @@ class Models:
         self.metadata = MetaData()
         self._by_table: dict[str, Any] = {}
         self._by_class: dict[str, list[Any]] = {}
-        base = _base(self.metadata)
         for schema in schemas:
             if schema.event:
                 continue
-            model = _model(base, schema)
+            model = _model(_base(self.metadata), schema)
             self._by_table[schema.name] = model
             self._by_class.setdefault(schema.row.__name__, []).append(model)
 
@@ -81,14 +74,14 @@ class Models:
         return self.metadata.tables[name]
 
 
-def models_for(source: HasTables | Mapping[str, TableSchema]) -> Models:
+def models_for(source: Module | Mapping[str, TableSchema]) -> Models:
     """A SQLModel class for each stored table of a module (or of a mapping of schemas).
 
     Each call makes classes of its own with a registry of their own, so that two modules may both have a `Player`.
     A column whose name SQLModel or pydantic needs for itself (`metadata`, `json`, `model_...`) gets a trailing
     underscore in the model; in the database it keeps its name. Event tables are not stored and have no model.
     """
-    tables = source if isinstance(source, Mapping) else source.tables
+    tables = source if isinstance(source, Mapping) else source.resolve().tables
     return Models(tables.values())
 
 
@@ -153,8 +146,11 @@ def _model(base: type[SQLModel], schema: TableSchema) -> Any:
     return metaclass(schema.row.__name__, (base,), namespace, table=True)
 
 
+_DECLARATIVE_NAMES: Final = {"metadata", "registry"}
+
+
 def _attribute(column: str, base: type[SQLModel], schema: TableSchema) -> str:
-    if not (column.startswith("model_") or hasattr(base, column)):
+    if not (column in _DECLARATIVE_NAMES or column.startswith("model_") or hasattr(base, column)):
         return column
     taken = {c.name for c in schema.columns}
     while column in taken or hasattr(base, column):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection
 
 from gamedb.module import Migration
 from gamedb.schema import TableSchema
@@ -34,17 +34,8 @@ def plan(
     """The steps that `open_storage` would take, or its refusals. Creates and changes nothing."""
     parsed = parse(target)
     label = os.path.basename(parsed) if isinstance(parsed, str) else parsed.render_as_string()
-    if isinstance(parsed, str) and is_absent(parsed):
-        return creation_plan(tables)
-    if isinstance(parsed, str):
-        check_file(parsed)
-        opened = _sqlite_snapshot(parsed, [m.name for m in migrations])
-    else:
-        from gamedb.storage.postgres import trial
-
-        opened = trial(parsed, name)
-    with opened as connection:
-        if not meta.exists(connection):
+    with snapshot(parsed, [m.name for m in migrations], name) as connection:
+        if connection is None or not meta.exists(connection):
             return creation_plan(tables)
         evolution = Evolution(connection, label, tables, migrations)
         steps = evolution.migrate()
@@ -53,22 +44,43 @@ def plan(
 
 
 @contextmanager
+def snapshot(target: str | URL, migrations: list[str], name: str) -> Iterator[Connection | None]:
+    """The database at one moment, to look at and to try these migrations on; `None` when there is none yet."""
+    if isinstance(target, str):
+        path = os.path.realpath(target)
+        if is_absent(path):
+            yield None
+            return
+        check_file(path)
+        with _sqlite_snapshot(path, migrations) as connection:
+            yield connection
+    else:
+        from gamedb.storage.postgres import trial
+
+        with trial(target, name) as connection:
+            yield connection
+
+
+@contextmanager
 def _sqlite_snapshot(path: str, migrations: list[str]) -> Iterator[Connection]:
     """The file itself, read only; or a copy of it when there are migrations to try."""
-    with closing(read_only(path)) as source, tempfile.TemporaryDirectory(prefix="gamedb-plan-") as directory:
-        with _transaction(source) as connection:
-            if set(migrations) <= set(meta.read(connection).migrations):
-                yield connection
-                return
-        with closing(sqlite3.connect(Path(directory, "copy.db"), isolation_level=None)) as copy:
+    with closing(read_only(path)) as driver, _transaction(driver) as connection:
+        if not meta.exists(connection) or set(migrations) <= set(meta.read(connection).migrations):
+            yield connection
+            return
+    with (
+        tempfile.TemporaryDirectory(prefix="gamedb-plan-") as directory,
+        closing(sqlite3.connect(Path(directory, "copy.db"), isolation_level=None)) as copy,
+    ):
+        with closing(read_only(path)) as source:
             source.backup(copy)
-            with _transaction(copy) as connection:
-                yield connection
+        with _transaction(copy) as connection:
+            yield connection
 
 
 @contextmanager
 def _transaction(driver: sqlite3.Connection) -> Iterator[Connection]:
-    """A transaction that keeps nothing."""
+    """A transaction that keeps nothing; the driver's connection is closed with it."""
     engine = engine_for(driver, "BEGIN")
     try:
         with engine.connect() as connection, connection.begin() as transaction:

@@ -22,7 +22,7 @@ from gamedb.storage.digest import digest_function
 
 PARAMETERS_MAX: Final = 32_766
 """Parameters of one statement (the limit of SQLite; PostgreSQL allows twice as many)."""
-ROWS_PER_STATEMENT_MAX: Final = 2_048
+ROWS_PER_STATEMENT_MAX: Final = 8_192
 FETCH_ROWS: Final = 10_000
 
 _INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -31,25 +31,44 @@ _INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgre
 class ManyRows:
     """One SQL statement in the sizes 1, 2, 4... rows, so that any number of rows takes few distinct statements."""
 
-    def __init__(self, before: str, group: str, separator: str, after: str, width: int) -> None:
-        self.before, self.group, self.separator, self.after = before, group, separator, after
+    def __init__(self, before: str, group: str, after: str, width: int, repeatable: bool) -> None:
+        self.before, self.group, self.after = before, group, after
         self.width = width
+        self.repeatable = repeatable  # whether one row may stand in a statement twice
         self.rows_max = min(ROWS_PER_STATEMENT_MAX, 1 << ((PARAMETERS_MAX // width).bit_length() - 1))
         self._texts: dict[int, str] = {}
 
     def run(self, cursor: Any, parameters: list[Any]) -> None:
         """Execute for flat parameters, `width` of them a row."""
-        start, left = 0, len(parameters) // self.width
-        while left:
-            size = min(self.rows_max, 1 << (left.bit_length() - 1))
-            end = start + size * self.width
-            cursor.execute(self._text(size), parameters[start:end])
+        width = self.width
+        start, left = 0, len(parameters) // width
+        for size in self._sizes(left):
+            end = start + size * width
+            chunk = parameters[start:end]
+            if size > left:
+                chunk += parameters[-width:] * (size - left)
+            cursor.execute(self._text(size), chunk)
             start, left = end, left - size
+
+    def _sizes(self, rows: int) -> list[int]:
+        """Powers of two for so many rows: few of them where the last row may be repeated, at most a third more."""
+        full, rest = divmod(rows, self.rows_max)
+        sizes = [self.rows_max] * full
+        while rest:
+            size = 1 << (rest.bit_length() - 1)
+            after = rest - size
+            if self.repeatable and after > size // 2:
+                return [*sizes, size * 2]
+            if self.repeatable and after:
+                return [*sizes, size, 1 << (after - 1).bit_length()]
+            sizes.append(size)
+            rest = after
+        return sizes
 
     def _text(self, rows: int) -> str:
         text = self._texts.get(rows)
         if text is None:
-            text = self._texts[rows] = self.before + self.separator.join([self.group] * rows) + self.after
+            text = self._texts[rows] = self.before + ", ".join([self.group] * rows) + self.after
         return text
 
 
@@ -70,7 +89,7 @@ def upsert(table: Table, dialect: Dialect) -> ManyRows:
     )
     text = sql_text(statement, dialect)
     start, end = text.index(" VALUES ") + len(" VALUES "), text.index(" ON CONFLICT ")
-    return ManyRows(text[:start], text[start:end], ", ", text[end:], len(table.columns))
+    return ManyRows(text[:start], text[start:end], text[end:], len(table.columns), dialect.name == "sqlite")
 
 
 def delete_by_key(table: Table, dialect: Dialect) -> ManyRows:
@@ -78,7 +97,7 @@ def delete_by_key(table: Table, dialect: Dialect) -> ManyRows:
     (key,) = table.primary_key
     text = sql_text(delete(table).where(key.in_([bindparam("key", type_=key.type)])), dialect)
     start, end = text.index(" IN (") + len(" IN ("), text.rindex(")")
-    return ManyRows(text[:start], text[start:end], ", ", text[end:], 1)
+    return ManyRows(text[:start], text[start:end], text[end:], 1, True)
 
 
 class StoredTable:

@@ -49,6 +49,8 @@ class SQLiteBackend:
         self.is_new = is_absent(self.path)
         if not self.is_new:
             check_file(self.path)
+            if not os.access(self.path, os.W_OK, effective_ids=True):
+                raise StorageError(f"{self.path} cannot be written by this user; change its owner or mode")
             return _connect(self.path, "rw")
         wal = f"{self.path}-wal"
         if os.path.exists(wal):
@@ -132,8 +134,10 @@ def check_file(path: str) -> None:
 
 
 def read_only(path: str) -> sqlite3.Connection:
-    """A driver connection that cannot change the file."""
-    return sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True, isolation_level=None)
+    """A driver connection that cannot change the file, nor leave anything beside it."""
+    settled = "" if os.path.exists(f"{path}-wal") else "&immutable=1"  # everything is in the file itself
+    uri = Path(os.path.realpath(path)).as_uri()
+    return sqlite3.connect(f"{uri}?mode=ro{settled}", uri=True, isolation_level=None)
 
 
 def engine_for(driver: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Engine:

@@ -86,6 +86,7 @@ class Storage:
         self._progress = progress
         self._lock = threading.Lock()
         self._closed = False
+        self._failure: WriteFailed | None = None  # after it, the connection (and a server's lock) may be gone
         dialect = self._connection.dialect
         models = Models(tables.values())
         self._tables = {
@@ -155,21 +156,24 @@ class Storage:
         self.meta[key] = value
 
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
-        try:
-            with (
-                self._lock,
-                self._connection.begin(),
-                closing(self._connection.connection.cursor()) as cursor,
-            ):
-                for name, changed in rows.items():
-                    if changed and name not in self._event_tables:
-                        self._tables[name].write(cursor, changed)
-                self._meta_upsert.run(cursor, texts)
-        except Exception as error:
-            raise WriteFailed(
-                f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "
-                f"is not stored"
-            ) from error
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                self._write_rows(rows, texts)
+            except Exception as error:
+                self._failure = WriteFailed(
+                    f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "
+                    "is not stored"
+                )
+                raise self._failure from error
+
+    def _write_rows(self, rows: Changes, texts: list[str]) -> None:
+        with self._connection.begin(), closing(self._connection.connection.cursor()) as cursor:
+            for name, changed in rows.items():
+                if changed and name not in self._event_tables:
+                    self._tables[name].write(cursor, changed)
+            self._meta_upsert.run(cursor, texts)
 
     def close(self) -> None:
         """Bring everything into the main file and let others open the database. Twice is once."""

@@ -154,13 +154,13 @@ class Writer:
 
     def _wait_for_work(self) -> bool:
         """Sleep until something is pending; False when there is nothing and never will be."""
-        while not self._pending:
+        while not self.pending_tx:  # a transaction of event rows only is one, too
             if self._closing:
-                return bool(self._pending)
+                return self.pending_tx > 0
             self._pending_since = None
             self._wake.clear()
             self._asleep = True
-            if self._pending or self._closing:  # noted between the look above and falling asleep
+            if self.pending_tx or self._closing:  # noted between the look above and falling asleep
                 self._asleep = False
                 continue
             self._wake.wait()

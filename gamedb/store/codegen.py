@@ -32,39 +32,43 @@ def table_source(schema: TableSchema) -> tuple[str, dict[str, Any]]:
     """The source of a table's functions, and the helpers that its row check calls."""
     scope: dict[str, Any] = {}
     emit = _Writer()
-    _emit_check(emit, schema, scope)
-    _emit_insert(emit, schema)
+    canonical = _canonical(schema, scope)
+    emit("def check(row):", 0)
+    emit(f"return row if {canonical} else repair(row)")
+    _emit_insert(emit, schema, canonical)
     if schema.primary_key is not None:
-        _emit_update(emit, schema)
+        _emit_update(emit, schema, canonical)
     _emit_remove(emit)
     _emit_indexing(emit, schema)
     return "\n".join(emit.lines) + "\n", scope
 
 
-def _emit_check(emit: _Writer, schema: TableSchema, scope: dict[str, Any]) -> None:
-    emit("def check(row):", 0)
-    emit("if type(row) is not Row:")
-    emit("return repair(row)", 2)
+def _canonical(schema: TableSchema, scope: dict[str, Any]) -> str:
+    """The expression that is true when a row needs no repair."""
+    parts = ["type(row) is Row"]
     for column in schema.columns:
-        emit(f"v = row.{column.name}")
-        emit(f"if not {column.type.fast('v', scope)}:")
-        emit("return repair(row)", 2)
-    emit("return row")
+        test = column.type.fast("\0", scope)  # the value is read where the test mentions it first
+        if test.count("\0") == 1:
+            parts.append(test.replace("\0", f"row.{column.name}"))
+        else:
+            parts.append(test.replace("\0", f"(v := row.{column.name})", 1).replace("\0", "v"))
+    return " and ".join(parts)
 
 
-def _emit_start(emit: _Writer, name: str, argument: str) -> None:
+def _emit_start(emit: _Writer, name: str, argument: str, canonical: str | None = None) -> None:
     emit(f"def {name}({argument}):", 0)
-    if argument == "row":
-        emit("row = check(row)")
+    if canonical is not None:
+        emit(f"if not ({canonical}):")
+        emit("row = repair(row)", 2)
     emit("journal = table.journal")
     emit("if journal is None:")
     emit("journal = touch(table)", 2)
 
 
-def _emit_insert(emit: _Writer, schema: TableSchema) -> None:
+def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     pk = schema.primary_key
     auto = next((c.name for c in schema.columns if c.auto_inc), None)
-    _emit_start(emit, "insert", "row")
+    _emit_start(emit, "insert", "row", canonical)
     if auto is not None:
         emit(f"if row.{auto} == 0:")
         emit(f"row = {_numbered(schema, auto)}", 2)
@@ -88,9 +92,9 @@ def _numbered(schema: TableSchema, auto: str) -> str:
     return f"Row({', '.join(fields)})"
 
 
-def _emit_update(emit: _Writer, schema: TableSchema) -> None:
+def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     auto = next((c.name for c in schema.columns if c.auto_inc), None)
-    _emit_start(emit, "update", "row")
+    _emit_start(emit, "update", "row", canonical)
     emit(f"key = row.{schema.primary_key}")
     emit("old = rows.get(key)")
     emit("if old is None:")

@@ -1,0 +1,326 @@
+"""Which files are opened, which are refused and stay as they are, and how a new one comes to be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Place, rows_of, schemas
+from tables import Player
+
+from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
+from gamedb.storage import open_storage
+
+TABLES = schemas(Player)
+NOBODY = 65534
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "arena.db"
+
+
+@pytest.fixture
+def filled(path: Path) -> Path:
+    """A closed database with 2,000 players."""
+    storage = open_storage(path, TABLES)
+    storage.write(1, {"player": {i: Player(id=i, name=f"player {i}") for i in range(1, 2001)}})
+    storage.close()
+    return path
+
+
+def refuses_and_leaves_alone(path: Path, error: type[Exception], match: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(error, match=match):
+        open_storage(path, TABLES)
+    assert path.read_bytes() == before
+    assert not path.with_name("arena.db-wal").exists()
+
+
+def execute(path: Path, *statements: str) -> None:
+    """Change a database as another tool would."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def test_a_new_database_is_one_file_that_any_tool_can_read(path: Path) -> None:
+    storage = open_storage(path, TABLES)
+    assert storage.is_new
+    assert storage.last_tx_id == 0
+    storage.write(1, {"player": {1: Player(id=1, name="Ada", zone=3)}})
+    with contextlib.closing(sqlite3.connect(path)) as reader:  # while it is open
+        assert reader.execute("SELECT * FROM player").fetchall() == [(1, "Ada", 3)]
+        assert reader.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    storage.close()
+    assert sorted(p.name for p in path.parent.iterdir()) == ["arena.db", "arena.db.lock"]
+    assert path.read_bytes()[68:72] == b"gmdb"
+
+    storage = open_storage(f"sqlite:///{path}", TABLES)
+    assert not storage.is_new
+    storage.close()
+
+
+def test_opening_without_changes_does_not_change_a_byte(filled: Path) -> None:
+    before = filled.read_bytes()
+    storage = open_storage(filled, TABLES)
+    assert len(rows_of(storage, "player")) == 2000
+    storage.close()
+    assert filled.read_bytes() == before
+
+
+def test_every_write_is_synced(path: Path) -> None:
+    storage = open_storage(path, TABLES)
+    driver: Any = storage._connection.connection.driver_connection
+    assert driver.execute("PRAGMA synchronous").fetchone() == (2,)
+    storage.close()
+
+
+def test_a_file_is_synced_then_named_then_its_directory_is_synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, str]] = []
+
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            first = arguments[0]
+            target = os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else os.fspath(first)
+            calls.append((name, os.path.basename(target)))
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", recorded("fsync", os.fsync))
+    monkeypatch.setattr(os, "rename", recorded("rename", os.rename))
+    open_storage(path, TABLES).close()
+    assert calls == [
+        ("fsync", "arena.db.creating"),
+        ("rename", "arena.db.creating"),
+        ("fsync", path.parent.name),
+    ]
+
+
+def test_a_crash_during_creation_leaves_nothing_that_matters(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", crash)
+    with pytest.raises(KeyboardInterrupt):
+        open_storage(path, TABLES)
+    assert not path.exists()
+    monkeypatch.undo()
+    path.with_name("arena.db.creating").write_bytes(b"left by a killed process")
+    path.with_name("arena.db.creating-wal").write_bytes(b"this too")
+
+    storage = open_storage(path, TABLES)
+    assert storage.is_new
+    storage.close()
+    assert sorted(p.name for p in path.parent.iterdir()) == ["arena.db", "arena.db.lock"]
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    path.touch()
+    storage = open_storage(path, TABLES)
+    assert storage.is_new
+    storage.close()
+
+
+@pytest.mark.parametrize("content", [b"x", b"# Notes\n" * 40, b"SQLite format 3\x00", b"\x00" * 5000])
+def test_a_file_of_another_kind_is_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    refuses_and_leaves_alone(path, ForeignFile, "no SQLite header")
+
+
+def test_an_sqlite_file_of_another_program_is_refused(path: Path) -> None:
+    execute(path, "CREATE TABLE player (id INTEGER)", "INSERT INTO player VALUES (1)")
+    refuses_and_leaves_alone(path, ForeignFile, "of another program")
+
+
+def test_a_directory_is_refused(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(ForeignFile, match="is a directory"):
+        open_storage(path, TABLES)
+
+
+def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="data does not exist; create it first"):
+        open_storage(tmp_path / "data" / "arena.db", TABLES)
+
+
+def test_a_file_of_a_newer_format_is_refused(filled: Path) -> None:
+    execute(filled, "PRAGMA user_version = 99")
+    execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
+    refuses_and_leaves_alone(filled, StorageError, r"newer gamedb \(file format 99.*upgrade")
+
+
+def test_tables_of_a_newer_format_are_refused(place: Place) -> None:
+    place.open(TABLES).close()
+    place.sql("UPDATE gamedb_meta SET value = '99' WHERE key = 'format'")
+    with pytest.raises(StorageError, match=r"format 99.*upgrade"):
+        place.open(TABLES)
+
+
+@pytest.mark.parametrize("where", [0.3, 0.6, 0.9])
+def test_damaged_pages_are_refused(filled: Path, where: float) -> None:
+    content = bytearray(filled.read_bytes())
+    start = int(len(content) * where) // 4096 * 4096
+    content[start : start + 4096] = b"\xff" * 4096
+    filled.write_bytes(content)
+    refuses_and_leaves_alone(filled, ForeignFile, "damaged")
+
+
+def test_a_truncated_file_is_refused(filled: Path) -> None:
+    filled.write_bytes(filled.read_bytes()[:-8192])
+    refuses_and_leaves_alone(filled, ForeignFile, "damaged")
+
+
+def test_a_value_that_does_not_fit_its_column_is_refused_by_the_database(filled: Path) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="cannot store TEXT value"):
+        execute(filled, "UPDATE player SET zone = 'north' WHERE id = 7")
+
+
+def test_a_number_out_of_range_is_refused_on_load(filled: Path) -> None:
+    execute(filled, "UPDATE player SET zone = 4294967296 WHERE id = 7")
+    storage = open_storage(filled, TABLES)
+    with pytest.raises(ForeignFile, match=r"'player'.*'zone' holds 4294967296, out of range for u32"):
+        rows_of(storage, "player")
+    storage.close()
+
+
+def test_text_that_is_not_utf8_is_refused_on_load(filled: Path) -> None:
+    execute(filled, "UPDATE player SET name = CAST(x'ff41' AS TEXT) WHERE id = 7")
+    storage = open_storage(filled, TABLES)
+    with pytest.raises(ForeignFile, match=r"'player' cannot be read.*UTF-8"):
+        rows_of(storage, "player")
+    storage.close()
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[Path]:
+    """A directory of an ordinary user, who is this process (root may write everywhere)."""
+    with tempfile.TemporaryDirectory() as directory:
+        if os.geteuid() != 0:
+            yield Path(directory)
+            return
+        os.chown(directory, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+        try:
+            yield Path(directory)
+        finally:
+            os.seteuid(0)
+
+
+def test_a_file_that_cannot_be_written_is_refused(ordinary_user: Path) -> None:
+    path = ordinary_user / "arena.db"
+    open_storage(path, TABLES).close()
+    path.chmod(0o400)
+    with pytest.raises(StorageError, match="cannot be written by this user"):
+        open_storage(path, TABLES)
+
+
+def test_a_directory_that_cannot_be_written_is_refused(ordinary_user: Path) -> None:
+    ordinary_user.chmod(0o500)
+    with pytest.raises(StorageError, match="cannot be locked: Permission denied"):
+        open_storage(ordinary_user / "arena.db", TABLES)
+    ordinary_user.chmod(0o700)
+
+
+def test_a_log_without_its_database_is_refused(filled: Path) -> None:
+    filled.unlink()
+    wal = filled.with_name("arena.db-wal")
+    wal.write_bytes(b"of the deleted database")
+    with pytest.raises(ForeignFile, match=r"arena.db is missing, but .*arena.db-wal"):
+        open_storage(filled, TABLES)
+    assert wal.read_bytes() == b"of the deleted database"
+    assert not filled.exists()
+
+
+def test_the_second_opener_is_told_who_has_it(filled: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(filled)
+    storage = open_storage(filled, TABLES)
+    for other in (filled, link, f"sqlite:///{filled}"):
+        with pytest.raises(DatabaseLocked, match=rf"open in this process \({os.getpid()}\)"):
+            open_storage(other, TABLES)
+    code = (
+        "import sys\nfrom gamedb.errors import DatabaseLocked\nfrom gamedb.storage import open_storage\n"
+        "try: open_storage(sys.argv[1], {})\n"
+        "except DatabaseLocked as error: print(error)"
+    )
+    output = subprocess.run([sys.executable, "-c", code, filled], capture_output=True, text=True, check=True).stdout
+    assert f"is open in process {os.getpid()}" in output
+    storage.close()
+    open_storage(link, TABLES).close()
+
+
+def test_a_lock_of_a_dead_process_does_not_hold(filled: Path) -> None:
+    code = (
+        "import os, sys\nfrom gamedb.storage import open_storage\n"
+        "storage = open_storage(sys.argv[1], {}, progress=None)\nos._exit(0)"
+    )
+    copy = filled.with_name("other.db")
+    subprocess.run([sys.executable, "-c", code, copy], check=True)
+    open_storage(copy, {}).close()
+
+
+def test_closing_twice_is_closing_once(path: Path) -> None:
+    storage = open_storage(path, TABLES)
+    storage.close()
+    storage.close()
+    open_storage(path, TABLES).close()
+
+
+def test_a_copy_of_the_file_is_a_database_of_its_own(filled: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    shutil.copy(filled, copy)
+    first, second = open_storage(filled, TABLES), open_storage(copy, TABLES)
+    assert rows_of(first, "player") == rows_of(second, "player")
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("mysql://host/db", "'mysql' is not supported"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("://", "not a database URL"),
+    ],
+)
+def test_a_target_that_cannot_be_is_explained(target: str, message: str) -> None:
+    with pytest.raises(StorageError, match=message):
+        open_storage(target, TABLES)
+
+
+def test_the_second_opener_of_a_postgres_schema_is_told_who_has_it(postgres_place: Place) -> None:
+    storage = postgres_place.open(TABLES)
+    with pytest.raises(DatabaseLocked, match=rf"open in gamedb, process {os.getpid()} on "):
+        postgres_place.open(TABLES)
+    other = Place(postgres_place.target, f"{postgres_place.name}_b", postgres_place.url)
+    other.open(TABLES).close()  # another schema is another database
+    storage.close()
+    postgres_place.open(TABLES).close()
+    other.sql(f"DROP SCHEMA {other.name} CASCADE")
+
+
+def test_a_postgres_schema_of_another_program_is_refused(postgres_place: Place) -> None:
+    postgres_place.sql(f"CREATE SCHEMA {postgres_place.name}")
+    postgres_place.sql("CREATE TABLE customers (id int)")
+    with pytest.raises(ForeignFile, match=r"tables of another program.*customers"):
+        postgres_place.open(TABLES)
+    assert postgres_place.sql("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()") == [("customers",)]
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    with pytest.raises(StorageError, match="cannot be opened") as caught:
+        open_storage("postgresql+psycopg://ada:secret@127.0.0.1:1/arena", TABLES)
+    assert "secret" not in str(caught.value)

@@ -236,6 +236,7 @@ class Module:
         for module in self._modules():
             for schema in module._tables:
                 _claim(owners, f"table {schema.name!r}", module.name)
+                _check_row_is_new(schema, tables.values())
                 tables[schema.name] = schema
             for function in module._functions:
                 if function.lifecycle is not None:
@@ -284,6 +285,13 @@ def _claim(owners: dict[str, str], what: str, module: str) -> None:
     if what in owners:
         raise SchemaError(f"module {module!r} and module {owners[what]!r} both have a {what}; rename one")
     owners[what] = module
+
+
+def _check_row_is_new(schema: TableSchema, tables: Iterable[TableSchema]) -> None:
+    for other in tables:
+        if other.row is schema.row:
+            what = f"table {other.name!r} and table {schema.name!r}"
+            raise SchemaError(f"{schema.row.__name__} is the row of both {what}; ctx.db could not tell them apart")
 
 
 def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:

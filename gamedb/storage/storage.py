@@ -102,7 +102,8 @@ class Storage:
         self._meta_upsert = upsert(meta.TABLE, dialect)
         with self._connection.begin():
             stored = meta.read(self._connection)
-            numbers = {t.name: self._next_number(t, stored.sequences) for t in self._tables.values()}
+            numbers = {name: stored.sequences.get(name, 0) for name in self._event_tables}
+            numbers |= {t.name: self._next_number(t, stored.sequences) for t in self._tables.values()}
         self.is_new: bool = backend.is_new
         """Whether this open created the database."""
         self.last_tx_id: int = stored.last_tx_id

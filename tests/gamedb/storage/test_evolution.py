@@ -119,7 +119,7 @@ class Extra(Row):
     missing: str | None = None
     color: Color = Color.BLUE
     point: Point = Point(1.5, -0.0)
-    points: list[Point] = []  # noqa: RUF012  # msgspec copies it
+    points: list[Point] = []  # msgspec copies it
     nan: float = float("nan")
     at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     every: ScheduleAt = timedelta(seconds=5)

@@ -43,7 +43,7 @@ class Player(Row):
     joined: datetime
     online: timedelta = timedelta(0)
     home: Point | None = None
-    friends: list[u64] = []  # noqa: RUF012  # msgspec copies it
+    friends: list[u64] = []  # msgspec copies it
     token: UUID = UUID(int=0)
     connection: ConnectionId | None = None
 

@@ -18,6 +18,7 @@ from sqlalchemy.sql.sqltypes import NullType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from gamedb.columns import (
+    EPOCH,
     BoolType,
     BytesType,
     ColumnType,
@@ -74,6 +75,9 @@ def _function(expression: str, extra: Any) -> Callable[[Any], Any]:
     return function
 
 
+_NAIVE_EPOCH: Final = datetime(1970, 1, 1)
+
+
 def _read_nan(stored: Any) -> float:
     if stored == "nan":
         return float("nan")
@@ -88,7 +92,7 @@ def _read_time(text: str) -> datetime:
 
 
 def _write_time(moment: datetime) -> str:
-    return moment.isoformat("T", "microseconds")[:-6] + "Z"
+    return (_NAIVE_EPOCH + (moment - EPOCH)).isoformat("T", "microseconds") + "Z"  # offsets are slow to format
 
 
 def _write_schedule(value: datetime | timedelta) -> str:

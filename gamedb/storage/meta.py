@@ -7,13 +7,13 @@ statement.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
 
-from gamedb.storage.rows import ManyRows, upsert
 from gamedb.storage.shape import Shape, decode_shapes, encode_shapes
+from gamedb.storage.statements import upsert
 
 FORMAT: Final = "1"
 TABLE: Final = Table(
@@ -66,9 +66,4 @@ def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations
         *(_SHAPES, encode_shapes(shapes.values())),
         *(_MIGRATIONS, msgspec.json.encode(migrations).decode()),
     ]
-    write(connection.connection.cursor(), upsert(TABLE, connection.dialect), texts)
-
-
-def write(cursor: Any, statement: ManyRows, texts: list[str]) -> None:
-    """Write flat keys and values."""
-    statement.run(cursor, texts)
+    upsert(TABLE, connection.dialect).run(connection.connection.cursor(), texts)

@@ -20,8 +20,9 @@ from gamedb.storage import meta
 from gamedb.storage.codecs import codec, stored_type
 from gamedb.storage.compare import sql_table
 from gamedb.storage.models import Models
-from gamedb.storage.rows import FETCH_ROWS, StoredTable, sql_text
+from gamedb.storage.rows import FETCH_ROWS, StoredTable
 from gamedb.storage.shape import Shape, shape_of
+from gamedb.storage.statements import sql_text
 
 
 class StoredTables:

@@ -24,8 +24,9 @@ from gamedb.storage.codecs import codec
 from gamedb.storage.evolve import Evolution, create
 from gamedb.storage.models import Models
 from gamedb.storage.progress import Progress
-from gamedb.storage.rows import StoredTable, UnreadableRow, upsert
+from gamedb.storage.rows import StoredTable, UnreadableRow
 from gamedb.storage.sqlite import SQLiteBackend
+from gamedb.storage.statements import upsert
 
 Changes = Mapping[str, Mapping[Any, Row | None]]
 """Per table name, by key: the final state of the row, None when it is gone."""

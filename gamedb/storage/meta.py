@@ -66,4 +66,4 @@ def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations
         *(_SHAPES, encode_shapes(shapes.values())),
         *(_MIGRATIONS, msgspec.json.encode(migrations).decode()),
     ]
-    upsert(TABLE, connection.dialect).run(connection.connection.cursor(), texts)
+    upsert(TABLE, connection.dialect.name).run(connection.connection.cursor(), texts)

@@ -89,7 +89,7 @@ class StoredTables:
     def replace(self, schema: TableSchema, chunks: Iterator[list[Row]], remedy: str) -> None:
         """Put these rows, of this schema, in the place of a stored table's."""
         with self.rebuilt(schema) as building, closing(self.connection.connection.cursor()) as cursor:
-            target = StoredTable(schema, building, self.connection.dialect)
+            target = StoredTable(schema, building, self.connection.dialect.name)
             key_of = target.row_key or _attribute(schema.primary_key)
             seen: set[Any] = set()
             for rows in chunks:
@@ -110,7 +110,7 @@ class StoredTables:
         columns = [table.columns[c.name] for c in shape.columns]
         query = select(*columns).order_by(*table.primary_key)
         cursor = self.connection.connection.cursor()  # not closed here: a loop left early may outlive the connection
-        cursor.execute(sql_text(query, self.connection.dialect))
+        cursor.execute(sql_text(query, self.connection.dialect.name))
         while chunk := cursor.fetchmany(FETCH_ROWS):
             yield list(chunk)
 

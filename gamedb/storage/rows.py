@@ -6,37 +6,45 @@ The code between Row objects and SQL parameters is generated for each table from
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Dialect, Integer, Table, func, select, type_coerce
+from sqlalchemy import Integer, Table, func, select, type_coerce
 from sqlalchemy.sql.selectable import Select
 
 from gamedb.columns import OptionType
 from gamedb.schema import Row, TableSchema
 from gamedb.storage.codecs import SCOPE, codec
 from gamedb.storage.digest import digest_function
+from gamedb.storage.models import Models
 from gamedb.storage.statements import delete_by_key, sql_text, upsert
 
 FETCH_ROWS: Final = 10_000
 """Rows of one chunk when loading."""
 
 
+@lru_cache(maxsize=4)
+def stored_tables(schemas: tuple[TableSchema, ...], dialect: str) -> dict[str, StoredTable]:
+    """The stored tables of these schemas by name (event tables are not stored); those of late are kept."""
+    models = Models(schemas)
+    return {s.name: StoredTable(s, models.table(s.name), dialect) for s in schemas if not s.event}
+
+
 class StoredTable:
     """The stored side of one table."""
 
-    def __init__(self, schema: TableSchema, table: Table, dialect: Dialect) -> None:
+    def __init__(self, schema: TableSchema, table: Table, dialect: str) -> None:
         self.schema = schema
         self.name = schema.name
         self.table = table
-        self._dialect = dialect.name
-        self._sql_dialect = dialect
+        self._dialect = dialect
         self._upsert = upsert(table, dialect)
         self._delete = delete_by_key(table, dialect)
         self._select = sql_text(self._ordered_select(), dialect)
         self.row_key = digest_function(schema) if schema.primary_key is None else None
-        self._flatten = _flattener(schema, dialect.name)
-        self._build = builder(schema, dialect.name)
-        key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect.name)
+        self._flatten = _flattener(schema, dialect)
+        self._build = builder(schema, dialect)
+        key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect)
         self._encode_key = None if key is None else key.encode_function()
 
     def _ordered_select(self) -> Select[Any]:
@@ -81,7 +89,7 @@ class StoredTable:
             return
         numbers = [type_coerce(self.table.columns[name], Integer()) for name in bounds]
         extremes = [extreme(number) for number in numbers for extreme in (func.min, func.max)]
-        cursor.execute(sql_text(select(*extremes), self._sql_dialect))
+        cursor.execute(sql_text(select(*extremes), self._dialect))
         found = iter(cursor.fetchone())
         for name, (low, high) in bounds.items():
             for value in (next(found), next(found)):

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import Column, Dialect, Table, any_, bindparam, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.types import TypeEngine
 
@@ -20,6 +21,12 @@ PARAMETERS_MAX: Final = 32_766
 ROWS_PER_STATEMENT_MAX: Final = 8_192
 
 
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "sqlite": sqlite.dialect(),
+    "postgresql": psycopg.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]
+}
+
+
 class ManyRows(Protocol):
     """A statement for any number of rows."""
 
@@ -27,11 +34,11 @@ class ManyRows(Protocol):
         """Execute for flat parameters, all of the first row, then all of the second..."""
 
 
-def upsert(table: Table, dialect: Dialect) -> ManyRows:
+def upsert(table: Table, dialect: str) -> ManyRows:
     """Insert rows, or overwrite those that have the same primary key."""
     names = [c.name for c in table.columns]
-    if dialect.name == "postgresql":
-        source = func.unnest(*(_array(c, dialect) for c in table.columns)).table_valued(*names).render_derived()
+    if dialect == "postgresql":
+        source = func.unnest(*(_array(c) for c in table.columns)).table_valued(*names).render_derived()
         statement: Any = postgresql.insert(table).from_select(names, select(*source.c))
     else:
         statement = sqlite.insert(table).values({name: bindparam(name) for name in names})
@@ -42,30 +49,30 @@ def upsert(table: Table, dialect: Dialect) -> ManyRows:
     else:
         statement = statement.on_conflict_do_nothing(index_elements=keys)
     text = sql_text(statement, dialect)
-    if dialect.name == "postgresql":
+    if dialect == "postgresql":
         return Arrays(text, len(names))
     start, end = text.index(" VALUES ") + len(" VALUES "), text.index(" ON CONFLICT ")
     return Groups(text[:start], text[start:end], text[end:], len(names))
 
 
-def delete_by_key(table: Table, dialect: Dialect) -> ManyRows:
+def delete_by_key(table: Table, dialect: str) -> ManyRows:
     """Delete rows by primary key."""
     (key,) = table.primary_key
-    if dialect.name == "postgresql":
-        return Arrays(sql_text(delete(table).where(key == any_(_array(key, dialect))), dialect), 1)
+    if dialect == "postgresql":
+        return Arrays(sql_text(delete(table).where(key == any_(_array(key))), dialect), 1)
     text = sql_text(delete(table).where(key.in_([bindparam("key", type_=key.type)])), dialect)
     start, end = text.index(" IN (") + len(" IN ("), text.rindex(")")
     return Groups(text[:start], text[start:end], text[end:], 1)
 
 
-def sql_text(statement: ClauseElement, dialect: Dialect) -> str:
+def sql_text(statement: ClauseElement, dialect: str) -> str:
     """A statement as text for the driver, parameters by position."""
-    return str(statement.compile(dialect=dialect))
+    return str(statement.compile(dialect=_DIALECTS[dialect]))
 
 
-def _array(column: Column[Any], dialect: Dialect) -> Any:
+def _array(column: Column[Any]) -> Any:
     kind: TypeEngine[Any] = column.type
-    native = kind.load_dialect_impl(dialect) if isinstance(kind, Stored) else kind
+    native = kind.load_dialect_impl(_DIALECTS["postgresql"]) if isinstance(kind, Stored) else kind
     return bindparam(column.name, type_=postgresql.ARRAY(native))
 
 

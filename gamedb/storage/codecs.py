@@ -84,6 +84,10 @@ def _read_nan(stored: Any) -> float:
     raise ValueError(f"{stored!r} is not a float")
 
 
+def _read_int(kind: ColumnType, text: str) -> Any:
+    return kind.coerce(int(text), "the stored number")
+
+
 def _read_time(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is not UTC:
@@ -148,6 +152,7 @@ SCOPE: Final[dict[str, Any]] = {
     "round_f32": round_f32,
     "read_nan": _read_nan,
     "read_hex": _read_hex,
+    "read_int": _read_int,
     "read_time": _read_time,
     "write_time": _write_time,
     "read_schedule": _read_schedule,
@@ -182,7 +187,7 @@ def _sqlite(kind: ColumnType) -> Codec | None:
                 f"({{v}} if {{v}} >= 0 else {{v}} + {2**64})",
             )
         case IntType():
-            return Codec(Text(), "str({v})", "int({v})")
+            return Codec(Text(), "str({v})", "read_int({x}, {v})", kind)
         case FloatType():
             return Codec(
                 AnyNumber(),

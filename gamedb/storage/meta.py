@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
+from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, insert, inspect, select
 
 from gamedb.storage.shape import Shape, decode_shapes, encode_shapes
 from gamedb.storage.statements import upsert
@@ -57,6 +57,15 @@ def read(connection: Connection) -> Meta:
     """Read everything."""
     found = connection.execute(select(TABLE.c.key, TABLE.c.value))
     return Meta({row.key: row.value for row in found})
+
+
+def move_sequence(connection: Connection, old: str, new: str) -> None:
+    """Let a renamed table count on; where a table of the new name has been before, from the higher number."""
+    numbers = read(connection).sequences
+    if old in numbers:
+        number = max(numbers[old], numbers.get(new, 0))
+        connection.execute(delete(TABLE).where(TABLE.c.key.in_([SEQUENCE + old, SEQUENCE + new])))
+        connection.execute(insert(TABLE).values(key=SEQUENCE + new, value=str(number)))
 
 
 def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations: list[str]) -> None:

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, MetaData, Table, select, text, update
+from sqlalchemy import Connection, MetaData, Table, select, text
 from sqlalchemy.schema import CreateTable, DropTable
 
 from gamedb.errors import ColumnError, StorageError
@@ -43,9 +43,7 @@ class StoredTables:
         """Rename a table; its sequence moves along."""
         self._alter(old, f"RENAME TO {self._quoted(new)}")
         self.shapes[new] = msgspec.structs.replace(self.shapes.pop(old), name=new)
-        keys = meta.TABLE.c.key
-        moved = update(meta.TABLE).where(keys == meta.SEQUENCE + old).values(key=meta.SEQUENCE + new)
-        self.connection.execute(moved)
+        meta.move_sequence(self.connection, old, new)
         if old in self.stale_keys:
             self.stale_keys.remove(old)
             self.stale_keys.add(new)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Integer, Table, func, select, type_coerce
 from sqlalchemy.sql.selectable import Select
 
-from gamedb.columns import OptionType
+from gamedb.columns import OptionType, shown
 from gamedb.schema import Row, TableSchema
 from gamedb.storage.codecs import SCOPE, codec
 from gamedb.storage.digest import digest_function
@@ -106,7 +106,7 @@ class StoredTable:
                 try:
                     decode(value)
                 except Exception as error:
-                    return UnreadableRow(f"row {values!r}: column {column.name!r}: {error}")
+                    return UnreadableRow(f"row {shown(values)}: column {column.name!r}: {error}")
         return UnreadableRow("a row that cannot be read")
 
 

@@ -78,7 +78,7 @@ def open_backend(target: str | os.PathLike[str], name: str) -> Backend:
 
 
 class Storage:
-    """An open database. Not for use by several threads at once, but any one of them will do."""
+    """An open database. Load it first; from then on, writes may come from any thread."""
 
     def __init__(self, backend: Backend, tables: Mapping[str, TableSchema], progress: TextIO | None = None) -> None:
         self._backend = backend

@@ -22,14 +22,14 @@ from gamedb.errors import ColumnError, SchemaError
 from gamedb.types import I64, ConnectionId, F32Marker, Identity, IntRange
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
 DURATION_MAX = timedelta(microseconds=I64.high)
 DURATION_MIN = timedelta(microseconds=I64.low)
 
 
 def to_micros(moment: datetime) -> int:
     """Microseconds since the Unix epoch of an aware `datetime`."""
-    return (moment - EPOCH) // MICROSECOND
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def from_micros(micros: int) -> datetime:
@@ -78,8 +78,18 @@ class ColumnType:
     zero: Any = None  # a value for columns that have no default, in messages and tools
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        """An expression over `var` that is true only for canonical values; helpers go into `scope`."""
+        """An expression over `var` that is true only for canonical values; helpers go into `scope`.
+
+        It names nothing but `var` and helpers with a leading underscore: parameters of a game may be called `type`.
+        """
         raise NotImplementedError
+
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        """An expression over `var` whose values are equal exactly for values that a row holds alike.
+
+        It differs from `var` for floats: -0.0 is not 0.0, and nan is itself.
+        """
+        return var
 
     def coerce(self, value: Any, path: str) -> Any:
         """The canonical form of `value`; `ColumnError` names `path` and the value when there is none."""
@@ -123,7 +133,8 @@ class IntType(ColumnType):
         self.high = bounds.high
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        return f"(type({var}) is int and {self.low} <= {var} <= {self.high})"
+        scope["_type"], scope["_int"] = type, int
+        return f"(_type({var}) is _int and {self.low} <= {var} <= {self.high})"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -156,10 +167,15 @@ class FloatType(ColumnType):
         self.name = name
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
+        scope["_type"], scope["_float"] = type, float
         if self.name == "f64":
-            return f"type({var}) is float"
+            return f"_type({var}) is _float"
         scope["_is_f32"] = _is_f32
-        return f"(type({var}) is float and _is_f32({var}))"
+        return f"(_type({var}) is _float and _is_f32({var}))"
+
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        scope["_repr"] = repr
+        return f"({var} if {var} and {var} == {var} else _repr({var}))"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -191,8 +207,8 @@ class StrType(ColumnType):
     orderable = True
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope["_is_utf8"] = is_utf8
-        return f"(type({var}) is str and ({var}.isascii() or _is_utf8({var})))"
+        scope["_type"], scope["_str"], scope["_is_utf8"] = type, str, is_utf8
+        return f"(_type({var}) is _str and ({var}.isascii() or _is_utf8({var})))"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, str):
@@ -208,7 +224,8 @@ class BytesType(ColumnType):
     orderable = True
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        return f"type({var}) is bytes"
+        scope["_type"], scope["_bytes"] = type, bytes
+        return f"_type({var}) is _bytes"
 
     def coerce(self, value: Any, path: str) -> Any:
         if type(value) is bytes:
@@ -232,8 +249,8 @@ class TimestampType(ColumnType):
     orderable = True
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope["_datetime"], scope["_UTC"] = datetime, UTC
-        return f"(type({var}) is _datetime and {var}.tzinfo is _UTC and not {var}.fold)"
+        scope["_type"], scope["_datetime"], scope["_UTC"] = type, datetime, UTC
+        return f"(_type({var}) is _datetime and {var}.tzinfo is _UTC and not {var}.fold)"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, datetime):
@@ -261,8 +278,9 @@ class DurationType(ColumnType):
     orderable = True
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope["_timedelta"], scope["_LONGEST"], scope["_SHORTEST"] = timedelta, DURATION_MAX, DURATION_MIN
-        return f"(type({var}) is _timedelta and _SHORTEST <= {var} <= _LONGEST)"
+        scope["_type"], scope["_timedelta"] = type, timedelta
+        scope["_LONGEST"], scope["_SHORTEST"] = DURATION_MAX, DURATION_MIN
+        return f"(_type({var}) is _timedelta and _SHORTEST <= {var} <= _LONGEST)"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, timedelta):
@@ -313,8 +331,8 @@ class UuidType(ColumnType):
     orderable = True
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope["_UUID"] = UUID
-        return f"type({var}) is _UUID"
+        scope["_type"], scope["_UUID"] = type, UUID
+        return f"_type({var}) is _UUID"
 
     def coerce(self, value: Any, path: str) -> Any:
         if isinstance(value, UUID):
@@ -341,8 +359,8 @@ class HexType(ColumnType):
         self.cls = cls
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope[f"_{self.name}"] = self.cls
-        return f"type({var}) is _{self.name}"
+        scope["_type"], scope[f"_{self.name}"] = type, self.cls
+        return f"_type({var}) is _{self.name}"
 
     def coerce(self, value: Any, path: str) -> Any:
         if type(value) is self.cls:
@@ -366,8 +384,8 @@ class EnumType(ColumnType):
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         alias = f"_Enum{len(scope)}"
-        scope[alias] = self.cls
-        return f"type({var}) is {alias}"
+        scope["_type"], scope[alias] = type, self.cls
+        return f"_type({var}) is {alias}"
 
     def coerce(self, value: Any, path: str) -> Any:
         if isinstance(value, self.cls):
@@ -396,6 +414,10 @@ class OptionType(ColumnType):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         return f"({var} is None or {self.inner.fast(var, scope)})"
 
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        inner = self.inner.exact(var, scope)
+        return var if inner == var else f"(None if {var} is None else {inner})"
+
     def coerce(self, value: Any, path: str) -> Any:
         return None if value is None else self.inner.coerce(value, path)
 
@@ -415,9 +437,15 @@ class _Compound(ColumnType):
     keyable = False
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        alias = f"_coerce{len(scope)}"
-        scope[alias] = self.coerce
-        return f"{alias}({var}, '') is {var}"
+        alias = f"_is_canonical{len(scope)}"
+        scope[alias] = self._is_canonical
+        return f"{alias}({var})"
+
+    def _is_canonical(self, value: Any) -> bool:
+        try:
+            return self.coerce(value, "") is value
+        except ColumnError:  # `coerce` will say so again, and where
+            return False
 
 
 class ListType(_Compound):
@@ -426,8 +454,16 @@ class ListType(_Compound):
         self.item = item
 
     def fast(self, var: str, scope: dict[str, Any]) -> str:
-        scope["_FrozenList"] = FrozenList
-        return f"(type({var}) is _FrozenList and {super().fast(var, scope)})"
+        scope["_type"], scope["_FrozenList"] = type, FrozenList
+        return f"(_type({var}) is _FrozenList and {super().fast(var, scope)})"
+
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        item = exact_function(self.item)
+        if item is None:
+            return var
+        alias = f"_exact{len(scope)}"
+        scope["_tuple"], scope["_map"], scope[alias] = tuple, map, item
+        return f"_tuple(_map({alias}, {var}))"
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, list | tuple):
@@ -470,6 +506,12 @@ class ProductType(_Compound):
                 changes[name] = after
         return msgspec.structs.replace(value, **changes) if changes else value
 
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        fields = [kind.exact(f"{var}.{name}", scope) for name, kind in self.fields.items()]
+        if fields == [f"{var}.{name}" for name in self.fields]:
+            return var
+        return f"({', '.join(fields)},)"
+
     def to_json(self, value: Any) -> Any:
         return {name: kind.to_json(getattr(value, name)) for name, kind in self.fields.items()}
 
@@ -506,6 +548,19 @@ class SumType(_Compound):
             self.refuse(value, path)
         return entry[1].coerce(value, path)
 
+    def exact(self, var: str, scope: dict[str, Any]) -> str:
+        variants = {v.cls: exact_function(v) for v in self.variants.values()}
+        if not any(variants.values()):
+            return var
+
+        def exact(value: Any) -> Any:
+            function = variants[type(value)]
+            return (type(value), value if function is None else function(value))
+
+        alias = f"_exact{len(scope)}"
+        scope[alias] = exact
+        return f"{alias}({var})"
+
     def to_json(self, value: Any) -> Any:
         tag, variant = self._by_class[type(value)]
         return {self.tag_field: tag, **variant.to_json(value)}
@@ -519,6 +574,16 @@ class SumType(_Compound):
 
     def describe(self) -> Any:
         return {"sum": [[tag, variant.describe()] for tag, variant in self.variants.items()]}
+
+
+def exact_function(kind: ColumnType) -> Callable[[Any], Any] | None:
+    """The function of `ColumnType.exact`; `None` when the values themselves are exact, as without floats."""
+    scope: dict[str, Any] = {}
+    expression = kind.exact("v", scope)
+    if expression == "v":
+        return None
+    function: Callable[[Any], Any] = eval(f"lambda v: {expression}", scope)  # made of field names of classes
+    return function
 
 
 _PLAIN: dict[object, ColumnType] = {
@@ -572,10 +637,17 @@ def product_type(cls: type[msgspec.Struct], where: str, _within: tuple[type, ...
         raise SchemaError(f"{where}: {cls.__name__} contains itself; recursive types cannot be columns")
     if not cls.__struct_config__.frozen:
         raise SchemaError(f"{where}: {cls.__name__} can be changed in place; declare it with frozen=True")
+    check_equality(cls, where)
     hints = resolve_hints(cls, where)
     fields = msgspec.structs.fields(cls)
     kinds = {f.name: column_type(hints[f.name], f"{where}.{f.name}", (*_within, cls)) for f in fields}
     return ProductType(cls, kinds, {f.name for f in fields if f.required})
+
+
+def check_equality(cls: type[msgspec.Struct], where: str) -> None:
+    """`SchemaError` unless a Struct compares by its fields: what is a change, and which rows are equal, hangs on it."""
+    if not cls.__struct_config__.eq or cls.__eq__ is not msgspec.Struct.__eq__:
+        raise SchemaError(f"{where}: {cls.__name__} must compare by its fields; drop eq=False or its own __eq__")
 
 
 def resolve_hints(owner: Any, where: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:

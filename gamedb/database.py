@@ -214,7 +214,7 @@ class Database:
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
-                    self._scheduler.before_commit(table, ctx.micros)
+                    self._scheduler.before_commit(table, lambda: ctx.micros)
         changes = self.store.commit()
         if not changes:
             return
@@ -314,7 +314,7 @@ class Database:
         """The result of a view now, as `sender` sees it."""
         function = self._find(view, "view")
         with self.reading():
-            return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)[0]
+            return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)
 
     @overload
     def subscribe(
@@ -323,7 +323,7 @@ class Database:
     @overload
     def subscribe(
         self,
-        what: Callable[..., Any],
+        what: Callable[..., Any] | str,
         callback: Callable[[ViewChange], None],
         /,
         *args: Any,
@@ -339,12 +339,12 @@ class Database:
         sender: Identity | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> Subscription:
-        """Call back for each commit that touches a table (or one of several), or that changes a view's result.
+        """Call back for each later commit that touches a table (or one of several), or that changes a view's result.
 
         Callbacks run in the committing thread, after the commit, in commit order; what they raise is logged. A view
         that raises while it is evaluated again sends the error to `on_error`, and never harms the commit.
         """
-        if isinstance(what, type | Iterable):
+        if isinstance(what, type | Iterable) and not isinstance(what, str):
             rows = [what] if isinstance(what, type) else list(what)
             return self._subscriptions.add_tables([self.tables[row].data.schema.name for row in rows], callback)
         function = self._find(what, "view")
@@ -421,7 +421,8 @@ class Database:
         For tests with a `ManualClock`, and for loops of your own. `TransactionError` when `limit` is reached.
         """
         fired = self._scheduler.run_due(limit=limit)
-        if fired == limit:
+        due = self._scheduler.next_due() if fired == limit else None
+        if due is not None and due <= self.clock.micros():
             raise TransactionError(
                 f"{fired} scheduled rows fired and more are due; does a reducer schedule itself again at ctx.now?"
             )
@@ -434,7 +435,9 @@ class Database:
         return None if due is None else from_micros(due)
 
     def run(self) -> None:
-        """Drive schedules in a thread from now on, until `close`."""
+        """Drive schedules in a thread from now on, until `close`. Twice is once."""
+        if self._closed:
+            raise DatabaseClosed(f"database {self.module.name!r} was closed")
         if self._thread is None:
             self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
 
@@ -462,8 +465,9 @@ class Database:
         """Stop schedules, write what is committed, release the file. Twice is once."""
         if self.running is not None and self._is_mine():
             raise TransactionError("close() inside a transaction; let it end first")
-        if self._thread is not None:
-            self._thread.stop()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
         self._scheduler.close()
         with self.lock:
             if self._closed:
@@ -528,11 +532,11 @@ class _CommittedTable(ReadTable[R]):
         with self._gate():
             return super().get(key)
 
-    def find(self, **unique: Any) -> R | None:
+    def find(self, /, **unique: Any) -> R | None:
         with self._gate():
             return super().find(**unique)
 
-    def where(self, **equalities: Any) -> list[R]:
+    def where(self, /, **equalities: Any) -> list[R]:
         with self._gate():
             return super().where(**equalities)
 

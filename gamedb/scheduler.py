@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -84,7 +85,7 @@ class Scheduler:
         heapq.heapify(heap)
         self._heap = heap
 
-    def before_commit(self, table: TableData, micros: int) -> None:
+    def before_commit(self, table: TableData, micros: Callable[[], int]) -> None:
         """Within the transaction that changed a scheduled table: begin and end the phases of interval rows."""
         number = self._numbers[table.schema.name]
         column = self._columns[number]
@@ -94,11 +95,10 @@ class Scheduler:
             after = None if new is None else getattr(new, column)
             if before == after:
                 continue
-            name = f"{table.schema.name}/{key}"
             if isinstance(after, timedelta):
-                self._set_phase(name, micros + micros_of(after))
+                self._set_phase(f"{table.schema.name}/{key}", micros() + micros_of(after))
             elif isinstance(before, timedelta):
-                self._states.remove(name)
+                self._states.remove(f"{table.schema.name}/{key}")
 
     def _set_phase(self, name: str, next_micros: int) -> None:
         state = ScheduleState(key=name, next_at=from_micros(min(next_micros, _LATEST)))
@@ -107,6 +107,7 @@ class Scheduler:
     def after_commit(self, table: TableData, changes: list[RowChange]) -> None:
         """Take in the committed changes of a scheduled table, or of the phases."""
         heap = self._heap
+        before = len(heap)
         first = heap[0] if heap else None
         if table is self._states:
             for _, _, state in changes:
@@ -120,7 +121,9 @@ class Scheduler:
                 at = None if row is None else getattr(row, column)
                 if isinstance(at, datetime):
                     heapq.heappush(heap, (to_micros(at), cast("int", key), number))
-        if heap and heap[0] is not first:
+        if len(heap) == before:
+            return
+        if heap[0] is not first:
             self.wake()
         if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
             self.rebuild()
@@ -169,38 +172,49 @@ class Scheduler:
         fired = 0
         while fired < limit:
             with self._host.lock:
-                due = self.next_due()
-                if due is None or due > self._host.clock.micros():
+                if not self._heap or self._heap[0][0] > self._host.clock.micros():
                     break
                 entry = heapq.heappop(self._heap)
-            if self._functions[entry[2]].kind == "procedure":
-                self._fire_procedure(entry, pooled)
-            else:
-                self._fire(entry)
-            fired += 1
+            try:
+                if self._functions[entry[2]].kind == "procedure":
+                    fired += self._fire_procedure(entry, pooled)
+                else:
+                    fired += self._fire(entry)
+            except BaseException:  # the loop ends here (Ctrl-C, say), and the row is still there
+                with self._host.lock:
+                    heapq.heappush(self._heap, entry)
+                raise
         return fired
 
-    def _fire(self, entry: Entry) -> None:
+    def _fire(self, entry: Entry) -> bool:
+        """Fire one entry of the heap; False when its row has gone or moved."""
         function = self._functions[entry[2]]
-
-        def fire(ctx: ReducerContext) -> None:
-            row = self._claim(ctx, entry)
-            if row is not None:
-                function.invoke(ctx, row)
-
         try:
-            self._host.execute(function.name, fire, ())
+            return self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
         except Exception as error:
             self._host.report_failure(function.name, error)
-            self._host.execute(function.name, self._claim, (entry,))
+            return self._host.execute(function.name, self._claim, (entry,)) is not None
+
+    def _claim_and_run(self, ctx: ReducerContext, entry: Entry, invoke: Callable[..., Any]) -> bool:
+        row = self._claim(ctx, entry)
+        if row is None:
+            return False
+        invoke(ctx, row)
+        return True
+
+    def _current(self, entry: Entry) -> Row | None:
+        """The row of an entry; `None` when it has gone or is due at another time by now."""
+        due, key, number = entry
+        row = self._tables[number].rows.get(key)
+        return None if row is None or self._due(number, key, row) != due else row
 
     def _claim(self, ctx: ReducerContext, entry: Entry) -> Row | None:
         """In a transaction: delete the one-shot row, or move the interval on. `None` when the row has changed."""
+        row = self._current(entry)
+        if row is None:
+            return None
         due, key, number = entry
         table = self._tables[number]
-        row = table.rows.get(key)
-        if row is None or self._due(number, key, row) != due:
-            return None
         at = getattr(row, self._columns[number])
         if isinstance(at, datetime):
             table.remove(key)
@@ -210,31 +224,51 @@ class Scheduler:
             self._set_phase(f"{table.schema.name}/{key}", due + (missed + 1) * step)
         return row
 
-    def _fire_procedure(self, entry: Entry, pooled: bool) -> None:
+    def _fire_procedure(self, entry: Entry, pooled: bool) -> bool:
         """An interval moves on first; a one-shot row goes after its procedure, which a crash therefore repeats."""
         _, key, number = entry
         function = self._functions[number]
-        row = self._tables[number].rows[key]
+        with self._host.lock:
+            row = self._current(entry)
+            if row is None or (number, key) in self._in_flight:
+                return False
+            self._in_flight.add((number, key))
         once = isinstance(getattr(row, self._columns[number]), datetime)
-        self._in_flight.add((number, key))
-        if not once:
-            self._host.execute(function.name, self._claim, (entry,))
-
-        def work() -> None:
-            try:
-                self._host.run_procedure(function, (row,))
-            except Exception as error:
-                self._host.report_failure(function.name, error)
-            if once:
-                self._host.execute(function.name, self._claim, (entry,))
+        try:
+            if not once:
+                row = self._host.execute(function.name, self._claim, (entry,))
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if row is None:
             self._land(number, key)
-
-        if pooled:
+        elif not pooled:
+            self._run_procedure(entry, row, once)
+        else:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
-            self._pool.submit(work)
-        else:
-            work()
+            self._pool.submit(self._run_in_pool, entry, row, once)
+        return True
+
+    def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
+        try:
+            self._run_procedure(entry, row, once)
+        except BaseException as error:  # nobody else looks at what a thread of the pool raises
+            self._host.report_failure(self._functions[entry[2]].name, error)
+
+    def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
+        _, key, number = entry
+        function = self._functions[number]
+        try:
+            self._host.run_procedure(function, (row,))
+        except (Exception, CancelledError) as error:
+            self._host.report_failure(function.name, error)
+        except BaseException:
+            self._in_flight.discard((number, key))
+            raise
+        if once:
+            self._host.execute(function.name, self._claim, (entry,))
+        self._land(number, key)
 
     def _land(self, number: int, key: int) -> None:
         """A procedure has ended: what its row waits for next may have come up, and been skipped, meanwhile."""

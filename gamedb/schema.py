@@ -20,6 +20,7 @@ from gamedb.columns import (
     ProductType,
     ScheduleAtType,
     SumType,
+    check_equality,
     column_type,
     resolve_hints,
 )
@@ -51,7 +52,7 @@ class RowMeta(msgspec.StructMeta):
     """Makes rows frozen and keyword-only, and keeps them out of the cyclic garbage collector."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> RowMeta:
-        for option, value in (("frozen", True), ("kw_only", True), ("gc", False)):
+        for option, value in (("frozen", True), ("kw_only", True), ("gc", False), ("eq", True)):
             if config.setdefault(option, value) is not value:
                 raise SchemaError(f"{name}: a Row is always {option}={value}")
         return super().__new__(mcls, name, bases, namespace, **config)
@@ -65,7 +66,7 @@ class Row(msgspec.Struct, metaclass=RowMeta):
     Subclass it with annotated columns and register the class with `@module.table`.
     """
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, /, **changes: Any) -> Self:
         """A copy of this row with some columns changed; `TypeError` for a column that it does not have."""
         return _replace(self, **changes)
 
@@ -159,6 +160,7 @@ def table_schema(
     """Read the schema of a Row class; `SchemaError` says what cannot work and what to write instead."""
     if not (isinstance(cls, type) and issubclass(cls, Row)):
         raise SchemaError(f"{cls!r} is not a table: declare it as class {getattr(cls, '__name__', 'Name')}(Row)")
+    check_equality(cls, cls.__name__)
     table = name if name is not None else snake_case(cls.__name__)
     check_table_name(table)
     hints = resolve_hints(cls, cls.__name__, scope)

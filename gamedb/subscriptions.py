@@ -1,17 +1,19 @@
 """In-process subscriptions: callbacks for the commits that touch a table, or that change the result of a view.
 
-Commits are queued under the database's lock and delivered in order after the transaction, so a callback may call
-reducers. Nothing that goes wrong here reaches a transaction.
+What a commit means to each is settled under the database's lock right after the transaction and delivered in order,
+so a callback may call reducers. Nothing that goes wrong here reaches a transaction.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 import msgspec
 
+from gamedb.columns import exact_function, shown
 from gamedb.commit import Commit, TableChanges
 from gamedb.context import ViewContext
 from gamedb.errors import ColumnError
@@ -42,16 +44,23 @@ class ViewChange(msgspec.Struct, frozen=True):
     inserted: list[Row]
 
 
+Delivery = Callable[[], None]
+"""A callback with the commit or change that it gets."""
+
+
 class Subscription:
     """A running subscription; `close()` (or the end of a `with`) stops it."""
 
-    def __init__(self, owner: Subscriptions, tables: set[str], notify: Callable[[Commit], None]) -> None:
+    def __init__(self, owner: Subscriptions, tables: set[str], prepare: Callable[[Commit], Delivery | None]) -> None:
         self.tables = tables
-        self.notify = notify
+        self.prepare = prepare
+        """Called right after a commit that touches the tables: what there is to deliver of it."""
+        self.closed = False
         self._owner = owner
 
     def close(self) -> None:
         """No callbacks any more. Twice is once."""
+        self.closed = True
         self._owner.remove(self)
 
     def __enter__(self) -> Subscription:
@@ -62,20 +71,21 @@ class Subscription:
 
 
 class Subscriptions:
-    """All subscriptions of a database, and the commits that they have not seen yet."""
+    """All subscriptions of a database, and what they have not been told yet."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._tables = ReadTables("", host.game_tables)
         self._subscriptions: list[Subscription] = []
-        self._queue: deque[Commit] = deque()
+        self._commits: deque[Commit] = deque()
+        self._queue: deque[tuple[Subscription, Delivery]] = deque()
         self._delivering = False
         self.any = False
         """Whether there is anybody to tell."""
 
     def add_tables(self, names: Sequence[str], callback: Callable[[Commit], None]) -> Subscription:
         """Follow the tables with these names."""
-        return self._add(Subscription(self, set(names), callback))
+        return self._add(Subscription(self, set(names), lambda commit: partial(callback, commit)))
 
     def add_view(
         self,
@@ -86,25 +96,25 @@ class Subscriptions:
         on_error: Callable[[Exception], None] | None,
     ) -> Subscription:
         """Follow a view's result, from what it is now on; raises what the view raises now."""
-        result, tables = self.evaluate(view, arguments, sender)
-        current = _rows(view, result)
+        tables: set[str] = set()
+        current = self._rows(view, arguments, sender, tables)
+        exact = None if view.returns is None else exact_function(view.returns)
 
-        def notify(commit: Commit) -> None:
+        def prepare(commit: Commit) -> Delivery | None:
             nonlocal current
+            seen: set[str] = set()
             try:
-                result, subscription.tables = self.evaluate(view, arguments, sender)
-                after = _rows(view, result)
+                after = self._rows(view, arguments, sender, seen)
             except Exception as error:
+                subscription.tables |= seen  # a change of either may mend it
                 self._host.report_failure(f"view {view.name}", error)
-                if on_error is not None:
-                    on_error(error)
-                return
+                return None if on_error is None else partial(on_error, error)
+            subscription.tables = seen
             before, current = current, after
-            deleted, inserted = _difference(before, after)
-            if deleted or inserted:
-                callback(ViewChange(commit, deleted, inserted))
+            deleted, inserted = _without(before, after, exact), _without(after, before, exact)
+            return partial(callback, ViewChange(commit, deleted, inserted)) if deleted or inserted else None
 
-        subscription = Subscription(self, tables, notify)
+        subscription = Subscription(self, tables, prepare)
         return self._add(subscription)
 
     def _add(self, subscription: Subscription) -> Subscription:
@@ -114,42 +124,53 @@ class Subscriptions:
 
     def remove(self, subscription: Subscription) -> None:
         """Forget a subscription."""
-        if subscription in self._subscriptions:
-            self._subscriptions = [s for s in self._subscriptions if s is not subscription]
-            self.any = bool(self._subscriptions)
+        self._subscriptions = [s for s in self._subscriptions if s is not subscription]
+        self.any = bool(self._subscriptions)
 
-    def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> tuple[Any, set[str]]:
-        """Run a view; its result, and the names of the tables that it looked at."""
-        seen: set[str] = set()
+    def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> Any:
+        """Run a view: its row or `None`, or its list of rows."""
+        rows = self._rows(view, arguments, sender, set())
+        return rows if view.many else rows[0] if rows else None
+
+    def _rows(self, view: Function, arguments: tuple[Any, ...], sender: Identity, seen: set[str]) -> list[Row]:
+        """A view's result as canonical rows; the names of the tables that it looks at go into `seen`."""
         context = ViewContext(cast("ReadTables", _Recorder(self._tables, seen)), sender)
-        result = view.invoke(context, *arguments)
-        _rows(view, result)
-        return result, seen
+        return _as_rows(view, view.invoke(context, *arguments))
 
     def enqueue(
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
-        """Take a commit in, to be delivered when its transaction is over."""
+        """Take a commit in; `deliver` follows when its transaction is over."""
         tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
-        self._queue.append(Commit(tx_id, micros, caller, name, tables))
+        self._commits.append(Commit(tx_id, micros, caller, name, tables))
 
     def deliver(self) -> None:
-        """Tell everybody about the queued commits, in order. A callback that commits lengthens the queue."""
-        if self._delivering or not self._queue:
+        """Tell everybody about the commit that was taken in.
+
+        Who is told what is settled at once, so a view is seen as it is after this very commit, and who subscribes in
+        a callback hears of later commits only. A callback that commits lengthens the queue.
+        """
+        while self._commits:
+            commit = self._commits.popleft()
+            for subscription in self._subscriptions:
+                if not subscription.tables.isdisjoint(commit.changes):
+                    delivery = subscription.prepare(commit)
+                    if delivery is not None:
+                        self._queue.append((subscription, delivery))
+        if self._delivering:
             return
         self._delivering = True
         try:
             while self._queue:
-                commit = self._queue.popleft()
-                for subscription in self._subscriptions:
-                    if not subscription.tables.isdisjoint(commit.changes):
-                        self._notify(subscription, commit)
+                self._notify(*self._queue.popleft())
         finally:
             self._delivering = False
 
-    def _notify(self, subscription: Subscription, commit: Commit) -> None:
+    def _notify(self, subscription: Subscription, delivery: Delivery) -> None:
+        if subscription.closed:
+            return
         try:
-            subscription.notify(commit)
+            delivery()
         except Exception as error:
             self._host.report_failure(f"a subscriber of {', '.join(sorted(subscription.tables))}", error)
 
@@ -167,16 +188,27 @@ class _Recorder:
         return table
 
 
-def _rows(view: Function, result: Any) -> list[Row]:
+def _as_rows(view: Function, result: Any) -> list[Row]:
     """A view's result as a list of canonical rows; `TypeError` when it is something else."""
     assert view.returns is not None
-    rows = list(result) if view.many and isinstance(result, list | tuple) else [] if result is None else [result]
+    if not view.many:
+        result = [] if result is None else [result]
+    elif not isinstance(result, list | tuple):
+        raise TypeError(f"view {view.name!r} declares a list and returned {shown(result)}")
     try:
-        return [view.returns.coerce(row, "result") for row in rows]
+        return [view.returns.coerce(row, "result") for row in result]
     except ColumnError as error:
         raise TypeError(f"view {view.name!r} returned something else than it declares: {error}") from None
 
 
-def _difference(before: list[Row], after: list[Row]) -> tuple[list[Row], list[Row]]:
-    old, new = Counter(before), Counter(after)
-    return list((old - new).elements()), list((new - old).elements())
+def _without(rows: list[Row], others: list[Row], exact: Callable[[Any], Any] | None) -> list[Row]:
+    """The rows that are not among the others, each as many times as it is there more often."""
+    left = Counter(others if exact is None else map(exact, others))
+    result = []
+    for row in rows:
+        key = row if exact is None else exact(row)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            result.append(row)
+    return result

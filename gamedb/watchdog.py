@@ -41,21 +41,24 @@ def watch(database: Watched) -> None:
 
 
 def _run() -> None:
-    global _thread
     reported: weakref.WeakKeyDictionary[Watched, tuple[str, float, int]] = weakref.WeakKeyDictionary()
-    while True:
-        with _lock:
-            if not _databases:
-                _thread = None
-                return
-            databases = list(_databases)
-        while databases:
-            database = databases.pop()
-            current = database.running
-            if current is not None and reported.get(database) is not current and _report(database, current):
-                reported[database] = current
-        del database  # or it would live until the next round
+    while _look(reported):
         time.sleep(POLL_SECONDS)
+
+
+def _look(reported: weakref.WeakKeyDictionary[Watched, tuple[str, float, int]]) -> bool:
+    """One round; False, and the thread may end, when no database is left."""
+    global _thread
+    with _lock:
+        databases = list(_databases)
+        if not databases:
+            _thread = None
+            return False
+    for database in databases:
+        current = database.running
+        if current is not None and reported.get(database) is not current and _report(database, current):
+            reported[database] = current
+    return True
 
 
 def _report(database: Watched, current: tuple[str, float, int]) -> bool:

@@ -14,6 +14,7 @@ import typer
 
 from gamedb.cli.check import check
 from gamedb.cli.describe import describe
+from gamedb.cli.output import help_text
 
 app = typer.Typer(
     name="gamedb",
@@ -23,8 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(describe)
-app.command()(check)
+app.command(help=help_text(describe))(describe)
+app.command(help=help_text(check))(check)
 
 
 def _version(wanted: bool) -> None:

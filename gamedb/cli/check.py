@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,7 @@ from rich.text import Text
 from gamedb.checking import CheckResult
 from gamedb.checking import check as check_database
 from gamedb.cli.loading import Target, database_file, load_module, resolve
-from gamedb.cli.output import REFUSED, console, print_json
+from gamedb.cli.output import REFUSED, print_json, results
 
 
 def check(
@@ -37,11 +38,9 @@ def check(
     Exit code: [bold]0[/bold] it opens, [bold]1[/bold] it would be refused, [bold]2[/bold] the question could not be
     asked (no such module, for instance).
 
-    [bold]Examples[/bold]
-
-    [cyan]gamedb check examples.quickstart:module --data-dir data[/cyan]
-
-    [cyan]gamedb check arena:module --json | jq .opens[/cyan]
+    Examples:
+      gamedb check examples.quickstart:module --data-dir data
+      gamedb check arena:module --json | jq .opens
     """
     module = load_module(target)
     resolve(module)
@@ -49,7 +48,8 @@ def check(
     if as_json:
         print_json({"opens": result.opens, "clients_must_reload": result.clients_must_reload, **_plain(result)})
     else:
-        _show(result)
+        with results() as out:
+            _show(out, result)
     if not result.opens:
         raise typer.Exit(REFUSED)
 
@@ -58,8 +58,7 @@ def _plain(result: CheckResult) -> dict[str, object]:
     return {name: getattr(result, name) for name in result.__struct_fields__}
 
 
-def _show(result: CheckResult) -> None:
-    out = console()
+def _show(out: Console, result: CheckResult) -> None:
     out.print(Text(_headline(result), style="bold" if result.opens else "bold red"))
     if result.steps and not result.refusals:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import enum
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gamedb.cli.loading import Target, load_module, resolve
-from gamedb.cli.output import console, fail, print_json
+from gamedb.cli.output import fail, print_json, results
 from gamedb.columns import ColumnType, EnumType, ListType, OptionType, ProductType, SumType, shown
 from gamedb.functions import Function
 from gamedb.module import Resolved
@@ -33,23 +33,22 @@ def describe(
 
     No database is opened and no function of the module is run; its file is imported.
 
-    [bold]Examples[/bold]
-
-    [cyan]gamedb describe examples.quickstart:module[/cyan]
-
-    [cyan]gamedb describe arena:module --json | jq '.tables[].name'[/cyan]
-
-    [cyan]gamedb describe arena:module --code | less[/cyan]
+    Examples:
+      gamedb describe examples.quickstart:module
+      gamedb describe arena:module --json | jq -r '.tables[].name'
+      gamedb describe arena:module --code | less
     """
     if as_json and code:
         fail("--json and --code exclude each other.")
     module = resolve(load_module(target))
     if as_json:
         print_json(as_plain(module))
-    elif code:
-        _show_code(console(), module)
-    else:
-        _show(console(), module)
+        return
+    with results() as out:
+        if code:
+            _show_code(out, module)
+        else:
+            _show(out, module)
 
 
 # --- for programs
@@ -122,9 +121,9 @@ def _show_code(out: Console, module: Resolved) -> None:
         parts.append(f"# table {schema.name}, for the rows of {schema.row.__name__}\n{source}")
     text = "\n".join(parts)
     if out.is_terminal:
-        out.print(Syntax(text, "python", background_color="default"))
+        out.print(Syntax(text, "python", background_color="default", word_wrap=True))
     else:
-        sys.stdout.write(text)
+        out.print(Text(text), soft_wrap=True)
 
 
 # --- for people
@@ -142,7 +141,7 @@ def _show(out: Console, module: Resolved) -> None:
     kinds = (("reducer", "Reducers"), ("procedure", "Procedures"), ("view", "Views"))
     for kind, title in kinds:
         found = [f for f in functions if f.kind == kind and not f.lifecycle]
-        _section(out, title, [_functions(found, fired)] if found else [])
+        _section(out, title, [_functions(found, fired, out.width)] if found else [])
     lifecycle = [(event, f) for event, found in module.lifecycle.items() for f in found]
     _section(out, "Lifecycle", [_lines(f"{event}: {f.name}" for event, f in lifecycle)] if lifecycle else [])
     migrations = [m.name for m in module.migrations]
@@ -189,7 +188,11 @@ def _table(schema: TableSchema) -> Group:
 
 
 def _default(column: Column) -> str:
-    return "" if column.default is msgspec.NODEFAULT or column.auto_inc else shown(column.default)
+    return "" if column.default is msgspec.NODEFAULT or column.auto_inc else _value(column.default)
+
+
+def _value(value: Any) -> str:
+    return str(value) if isinstance(value, enum.Enum) else shown(value)
 
 
 def _constraints(schema: TableSchema, column: Column) -> str:
@@ -205,12 +208,12 @@ def _constraints(schema: TableSchema, column: Column) -> str:
     return ", ".join(facts)
 
 
-def _functions(functions: list[Function], fired: dict[str, list[str]]) -> Table:
+def _functions(functions: list[Function], fired: dict[str, list[str]], width: int) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold")
     grid.add_column(overflow="fold", style="dim")
     for f in functions:
-        signature = Text.assemble((f.name, "bold"), f"({f.signature}){_result(f)}")
+        signature = Text.assemble((f.name, "bold"), _signature(f, width * 3 // 5))
         notes = [f"fired by {', '.join(fired[f.name])}"] if f.name in fired else []
         if f.private and f.name not in fired:
             notes.append("private")
@@ -222,6 +225,19 @@ def _functions(functions: list[Function], fired: dict[str, list[str]]) -> Table:
             notes.append(doc)
         grid.add_row(signature, Text("; ".join(notes)))
     return grid
+
+
+def _signature(function: Function, width: int) -> str:
+    """The parameters and the result; one parameter a line when they are longer than `width`."""
+    parts = []
+    for p in function.parameters:
+        default = "" if p.default is msgspec.NODEFAULT else f" = {_value(p.default)}"
+        parts.append(f"{p.name}: {p.type.name}{default}")
+    line = f"({', '.join(parts)}){_result(function)}"
+    if len(function.name) + len(line) <= width:
+        return line
+    listed = "".join(f"    {part},\n" for part in parts)
+    return f"(\n{listed}){_result(function)}"
 
 
 def _result(function: Function) -> str:

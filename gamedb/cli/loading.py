@@ -54,7 +54,7 @@ def load_module(target: str) -> Module:
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
-    return _pick(_import(dotted), dotted, attribute)
+    return _pick(_import(dotted, attribute), dotted, attribute)
 
 
 def resolve(module: Module) -> Resolved:
@@ -65,12 +65,12 @@ def resolve(module: Module) -> Resolved:
         fail(f"module {module.name!r} cannot work: {error}")
 
 
-def _import(dotted: str) -> ModuleType:
+def _import(dotted: str, attribute: str) -> ModuleType:
     try:
         return importlib.import_module(dotted)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{dotted}.".startswith(f"{error.name}."):
-            _not_found(dotted, error.name)
+            _not_found(dotted, error.name, attribute)
         _fail_import(dotted, error)
     except SyntaxError as error:
         place = f"{_shown(error.filename or dotted)}:{error.lineno}"
@@ -82,21 +82,21 @@ def _import(dotted: str) -> ModuleType:
         _fail_import(dotted, error)
 
 
-def _not_found(dotted: str, missing: str) -> NoReturn:
+def _not_found(dotted: str, missing: str, attribute: str) -> NoReturn:
     parent, _, last = missing.rpartition(".")
-    where = f"package {parent!r}" if parent else "the current directory"
+    where = f"package {parent!r}" if parent else f"the current directory ({_shown(os.getcwd(), home=True)})"
     if parent and not hasattr(sys.modules[parent], "__path__"):
         fail(f"{parent!r} is a file, not a package; it has no {last!r}.", f"Did you mean {parent}:{last}?")
     known = list(_modules_in(parent))
     close = difflib.get_close_matches(last, known, 1, cutoff=0.5)
     if close:
         guess = dotted.replace(missing, f"{parent}.{close[0]}" if parent else close[0], 1)
-        hint = f"Did you mean {guess}?"
+        hint = f"Did you mean {guess}{':' if attribute else ''}{attribute}?"
     elif known:
         hint = f"It has: {', '.join(sorted(known)[:12])}{', ...' if len(known) > 12 else ''}"
     else:
         hint = "Change to the directory that holds it, or put that directory on PYTHONPATH."
-    fail(f"there is no module {missing!r} in {where} ({_shown(os.getcwd(), home=True)}).", hint)
+    fail(f"there is no module {missing!r} in {where}.", hint)
 
 
 def _modules_in(package: str) -> Iterable[str]:

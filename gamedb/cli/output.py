@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 REFUSED: Final = 1
@@ -16,9 +20,31 @@ NOT_DONE: Final = 2
 """Exit code: the command could not do its work."""
 
 
-def console() -> Console:
-    """The console for results; as wide as the terminal, 80 columns when there is none."""
-    return Console(highlight=False, soft_wrap=False)
+@contextmanager
+def results() -> Iterator[Console]:
+    """The console for results: as wide as the terminal; 80 columns and no trailing blanks when there is none."""
+    out = Console(highlight=False)
+    if out.is_terminal:
+        yield out
+        return
+    with out.capture() as captured:
+        yield out
+    for line in captured.get().splitlines():
+        print(line.rstrip())
+
+
+def help_text(command: Callable[..., None]) -> str:
+    """The help of a command from its docstring: paragraphs flow, the lines below `Examples` stand as they are."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    shown = []
+    for paragraph in paragraphs:
+        title, _, rest = paragraph.partition("\n")
+        if title == "Examples:":
+            lines = [f"  [cyan]{escape(line.strip())}[/cyan]" for line in rest.splitlines()]
+            shown.append("\n".join(["[bold]Examples[/bold]", *lines]))
+        else:
+            shown.append(paragraph.replace("\n", " "))
+    return "\n\n".join(shown)
 
 
 def fail(problem: str, hint: str = "", code: int = NOT_DONE) -> NoReturn:

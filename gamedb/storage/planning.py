@@ -47,11 +47,12 @@ def plan(
 def snapshot(target: str | URL, migrations: list[str], name: str) -> Iterator[Connection | None]:
     """The database at one moment, to look at and to try these migrations on; `None` when there is none yet."""
     if isinstance(target, str):
-        if is_absent(target):
+        path = os.path.realpath(target)
+        if is_absent(path):
             yield None
             return
-        check_file(target)
-        with _sqlite_snapshot(target, migrations) as connection:
+        check_file(path)
+        with _sqlite_snapshot(path, migrations) as connection:
             yield connection
     else:
         from gamedb.storage.postgres import trial
@@ -64,7 +65,7 @@ def snapshot(target: str | URL, migrations: list[str], name: str) -> Iterator[Co
 def _sqlite_snapshot(path: str, migrations: list[str]) -> Iterator[Connection]:
     """The file itself, read only; or a copy of it when there are migrations to try."""
     with closing(read_only(path)) as driver, _transaction(driver) as connection:
-        if set(migrations) <= set(meta.read(connection).migrations):
+        if not meta.exists(connection) or set(migrations) <= set(meta.read(connection).migrations):
             yield connection
             return
     with (
@@ -79,7 +80,7 @@ def _sqlite_snapshot(path: str, migrations: list[str]) -> Iterator[Connection]:
 
 @contextmanager
 def _transaction(driver: sqlite3.Connection) -> Iterator[Connection]:
-    """A transaction that keeps nothing."""
+    """A transaction that keeps nothing; the driver's connection is closed with it."""
     engine = engine_for(driver, "BEGIN")
     try:
         with engine.connect() as connection, connection.begin() as transaction:

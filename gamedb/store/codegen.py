@@ -70,9 +70,8 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     auto = next((c.name for c in schema.columns if c.auto_inc), None)
     _emit_start(emit, "insert", "row", canonical)
     if auto is not None:
-        fields = (f"{c.name}={'sequence.take()' if c.name == auto else f'row.{c.name}'}" for c in schema.columns)
         emit(f"if row.{auto} == 0:")
-        emit(f"row = Row({', '.join(fields)})", 2)
+        emit(f"row = {_numbered(schema, auto)}", 2)
     emit(f"key = row.{pk}" if pk else "key = key_of(row)")
     emit("if key in rows:")
     emit("raise taken_key(row)" if pk else "return rows[key]", 2)
@@ -88,6 +87,11 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     emit("return row")
 
 
+def _numbered(schema: TableSchema, auto: str) -> str:
+    fields = (f"{c.name}={'sequence.take()' if c.name == auto else f'row.{c.name}'}" for c in schema.columns)
+    return f"Row({', '.join(fields)})"
+
+
 def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     auto = next((c.name for c in schema.columns if c.auto_inc), None)
     _emit_start(emit, "update", "row", canonical)
@@ -95,6 +99,9 @@ def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     emit("old = rows.get(key)")
     emit("if old is None:")
     emit("raise missing(row)", 2)
+    if auto is not None and auto != schema.primary_key:
+        emit(f"if row.{auto} == 0:")
+        emit(f"row = {_numbered(schema, auto)}", 2)
     emit("if same(old, row):")
     emit("return old", 2)
     for number, name in enumerate(schema.unique_columns):

@@ -28,16 +28,16 @@ class Order:
     __slots__ = ("values",)
 
     def __init__(self, values: Any) -> None:
-        self.values: Any = SortedList(v for v in values if v == v and not _has_none(v))
+        self.values: Any = SortedList(v for v in values if _has_place(v))
 
     def add(self, value: Any) -> None:
         """A value came into the index."""
-        if value == value and not _has_none(value):
+        if _has_place(value):
             self.values.add(value)
 
     def discard(self, value: Any) -> None:
         """A value left the index."""
-        if value == value and not _has_none(value):
+        if _has_place(value):
             self.values.discard(value)
 
     def between(self, low: Any, high: Any) -> Iterator[Any]:
@@ -46,8 +46,11 @@ class Order:
         return found
 
 
-def _has_none(value: Any) -> bool:
-    return value is None or (type(value) is tuple and None in value)
+def _has_place(value: Any) -> bool:
+    """Whether a value stands in an order: `None` and nan do not, nor do tuples with one."""
+    if type(value) is tuple:
+        return all(part is not None and part == part for part in value)
+    return value is not None and bool(value == value)
 
 
 class EqualityIndex:

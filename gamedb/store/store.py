@@ -59,6 +59,8 @@ class Store:
 
     def commit(self) -> list[tuple[TableData, list[RowChange]]]:
         """End the transaction; the net changes of each table that really changed, in the order of first writes."""
+        if self._frames:
+            raise TransactionError("a savepoint is still open; write `with ctx.savepoint():`")
         self.active = False
         touched = self._touched
         result: list[tuple[TableData, list[RowChange]]] = []
@@ -99,6 +101,8 @@ class Store:
 
     def savepoint(self) -> None:
         """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
+        if not self.active:
+            raise TransactionError("a savepoint outside a transaction; the context is good until its reducer returns")
         self._frames.append(Frame(self._touched))
         for table in self._touched:
             table.journal = table.sequence_saved = None

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from gamedb.columns import FloatType, IntType
+from gamedb.columns import FloatType, IntType, ProductType, exact_function
 from gamedb.schema import Row, TableSchema, has_float
 from gamedb.store.codegen import compile_table
 from gamedb.store.index import EqualityIndex, Order, Sequence, UniqueIndex
@@ -65,11 +65,12 @@ class TableData:
         for column in schema.columns:
             if column.auto_inc and isinstance(column.type, IntType):
                 self.sequence = Sequence(schema.name, column.name, column.type.high)
+        exact = exact_function(ProductType(schema.row, {c.name: c.type for c in schema.columns}, set()))
         if schema.primary_key is not None:
             self.key_of = operator.attrgetter(schema.primary_key)
         else:
-            self.key_of = repr if schema.has_float else _whole_row
-        self.same = _same_floats(schema) if schema.has_float else operator.eq
+            self.key_of = _whole_row if exact is None else exact
+        self.same = operator.eq if exact is None else _same_floats(schema, exact)
         self._compile(touch)
 
     def _compile(self, touch: Callable[[TableData], Journal]) -> None:
@@ -150,14 +151,19 @@ def _whole_row(row: Row) -> Hashable:
     return row
 
 
-def _same_floats(schema: TableSchema) -> Callable[[Row, Row], bool]:
-    """Equality that tells -0.0 from 0.0 and takes nan for itself: what `repr` shows is what a row holds."""
-    plain = [c.name for c in schema.columns if isinstance(c.type, FloatType)]
-    nested = len(plain) < sum(has_float(c.type) for c in schema.columns)
+def _same_floats(schema: TableSchema, exact: Callable[[Any], Any]) -> Callable[[Row, Row], bool]:
+    """Equality that tells -0.0 from 0.0 and takes nan for itself."""
+    parts = []
+    for column in schema.columns:
+        if isinstance(column.type, FloatType):
+            parts.append(f"row.{column.name} != row.{column.name}")
+        elif has_float(column.type):
+            parts.append("True")
+    may_have_nan = eval(f"lambda row: {' or '.join(parts)}")  # made of checked identifiers
 
     def same(left: Row, right: Row) -> bool:
-        if left != right and not nested and all(getattr(right, name) == getattr(right, name) for name in plain):
+        if left != right and not may_have_nan(right):
             return False
-        return repr(left) == repr(right)
+        return bool(exact(left) == exact(right))
 
     return same

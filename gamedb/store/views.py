@@ -6,12 +6,13 @@ was made, whatever the loop body inserts, updates or deletes.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from gamedb.columns import shown
 from gamedb.errors import ColumnError, TransactionError, UnknownName
-from gamedb.schema import Row, unknown_column
+from gamedb.schema import Row, has_float, unknown_column
 from gamedb.store.index import Bucket
 from gamedb.store.table import TableData
 
@@ -35,13 +36,15 @@ class ReadTable(Generic[R]):
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
         try:
             row = self._get(key)
-        except TypeError:  # unhashable
+        except TypeError:  # unhashable, as a bytearray
             row = None
         if row is None:
-            self._check_key(key)
+            if self._pk is None:
+                raise UnknownName(f"table {self._name!r} has no primary key; use where(...), or `row in table`")
+            row = self._get(self._canonical(self._pk, key))
         return cast("R | None", row)
 
-    def find(self, **unique: Any) -> R | None:
+    def find(self, /, **unique: Any) -> R | None:
         """The row with this value in a unique column (or the primary key): `find(name="ann")`; `None` if none."""
         if len(unique) != 1:
             raise TypeError(f"find takes one unique column, got {', '.join(unique) or 'none'}; use where for more")
@@ -53,26 +56,35 @@ class ReadTable(Generic[R]):
             self._check_column(column)
             remedy = f"declare it Unique[...], or use where({column}=...)"
             raise UnknownName(f"{self._name}.{column} is not unique: {remedy}")
-        key = index.keys.get(value)
+        try:
+            key = index.keys.get(value)
+        except TypeError:  # unhashable, as a bytearray
+            key = None
         if key is None:
             if value is None:
                 raise ColumnError(f"find({column}=None): None may stand in many rows; use where({column}=None)")
-            self._check_value(column, value)
-            return None
-        return cast("R", self.data.rows[key])
+            key = index.keys.get(self._canonical(column, value))
+        return None if key is None else cast("R", self.data.rows[key])
 
-    def where(self, **equalities: Any) -> list[R]:
-        """The rows in which each given column has the given value; an index is used when there is one."""
+    def where(self, /, **equalities: Any) -> list[R]:
+        """The rows in which each given column has the given value; an index is used when there is one.
+
+        `None` is a value like any other; nan is in no row, as it equals nothing.
+        """
         if not equalities:
             return self._all()
         columns = tuple(equalities)
         finder = self._finders.get(columns)
         if finder is None:
             finder = self._finders[columns] = self._finder(columns)
-        rows = finder(*equalities.values())
-        if not rows:
-            for column, value in equalities.items():
-                self._check_value(column, value)
+        try:
+            rows = finder(*equalities.values())
+        except TypeError:  # unhashable, as a bytearray
+            rows = []
+        if not rows:  # perhaps the values were not in the form in which rows hold them, or cannot be in a row at all
+            values = [self._canonical(column, value) for column, value in equalities.items()]
+            if any(map(operator.is_not, values, equalities.values())):
+                rows = finder(*values)
         return rows
 
     def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
@@ -88,8 +100,7 @@ class ReadTable(Generic[R]):
             kind = self.data.schema.column(name).type
             if not kind.orderable:
                 raise ColumnError(f"{self._name}.{name}: {kind.name} has no order")
-        self._check_bound(columns, low)
-        self._check_bound(columns, high)
+        low, high = self._bound(columns, low), self._bound(columns, high)
         found = self.data.ordered(columns)
         if found is None:
             return self._scan_between(columns, low, high)
@@ -114,7 +125,13 @@ class ReadTable(Generic[R]):
         return iter(self._all())
 
     def __contains__(self, row: object) -> bool:
-        return isinstance(row, self.data.schema.row) and self._get(self.data.key_of(row)) == row
+        data = self.data
+        try:
+            row = data.check(row)
+        except ColumnError:
+            return False
+        found = data.rows.get(data.key_of(row))
+        return found is not None and data.same(found, row)
 
     def __repr__(self) -> str:
         return f"<table {self._name}: {len(self.data.rows)} rows>"
@@ -130,24 +147,21 @@ class ReadTable(Generic[R]):
         if all(column.name != name for column in self.data.schema.columns):
             raise UnknownName(unknown_column(self.data.schema, name))
 
-    def _check_key(self, key: Any) -> None:
-        if self._pk is None:
-            raise UnknownName(f"table {self._name!r} has no primary key; use where(...), or `row in table`")
-        self._check_value(self._pk, key)
+    def _canonical(self, column: str, value: Any) -> Any:
+        return self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
 
-    def _check_value(self, column: str, value: Any) -> None:
-        self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
-
-    def _check_bound(self, columns: tuple[str, ...], bound: Any) -> None:
+    def _bound(self, columns: tuple[str, ...], bound: Any) -> Any:
+        """An end of a range in canonical form."""
         if bound is None:
-            return
+            return None
         values = (bound,) if len(columns) == 1 else bound
         if not isinstance(values, tuple) or len(values) != len(columns):
             raise ColumnError(f"{self._name}: between({columns}) takes tuples of {len(columns)}, got {shown(bound)}")
         for name, value in zip(columns, values, strict=True):
-            if value is None:
-                raise ColumnError(f"{self._name}.{name}: None cannot bound a range; look for it with where")
-            self._check_value(name, value)
+            if value is None or value != value:
+                raise ColumnError(f"{self._name}.{name}: {value} cannot bound a range, as it is in none")
+        result = tuple(map(self._canonical, columns, values))
+        return result[0] if len(result) == 1 else result
 
     def _finder(self, columns: tuple[str, ...]) -> Finder:
         """The function that answers `where` for these columns: an index first, then a filter for the rest."""
@@ -169,9 +183,12 @@ class ReadTable(Generic[R]):
         if not used:
             return _filter(columns, lambda _values: rows.values(), columns)
         places = [columns.index(name) for name in used]
+        floats = any(has_float(data.schema.column(name).type) for name in used)
 
         def candidates(values: tuple[Any, ...]) -> Iterable[Any]:
             value = values[places[0]] if len(places) == 1 else tuple(values[p] for p in places)
+            if floats and any(values[p] != values[p] for p in places):
+                return ()  # a dict would find the very nan object that a row holds
             key = value if keys is None else keys.get(value)
             if key is None:
                 if value is None and keys is not None and used[0] in data.unique:
@@ -191,7 +208,7 @@ class ReadTable(Generic[R]):
         for row in self._all():
             values = tuple(getattr(row, name) for name in columns)
             value = values[0] if len(values) == 1 else values
-            if None in values or value != value:
+            if any(v is None or v != v for v in values):
                 continue
             if (low is None or low <= value) and (high is None or value <= high):
                 pairs.append((value, row))
@@ -248,11 +265,10 @@ class Table(ReadTable[R]):
         data = self.data
         if isinstance(row_or_key, Row):
             return data.remove(data.key_of(data.check(row_or_key)))
-        if self.get(row_or_key) is None:
-            return False
-        return data.remove(row_or_key)
+        row = self.get(row_or_key)
+        return row is not None and data.remove(data.key_of(row))
 
-    def delete_where(self, **equalities: Any) -> int:
+    def delete_where(self, /, **equalities: Any) -> int:
         """Delete the rows that `where` would give; how many there were."""
         if not equalities:
             raise TypeError("delete_where needs a condition; to empty the table use clear()")

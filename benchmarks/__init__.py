@@ -1,0 +1,1 @@
+"""Workloads with figures: `python -m benchmarks.NAME [--quick]` prints JSON lines, and ratios last."""

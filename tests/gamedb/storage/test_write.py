@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import Place, rows_of, schemas
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import Hit, Player, Tag
 
@@ -82,7 +82,8 @@ def test_any_number_of_rows_is_written_and_deleted(place: Place, count: int) -> 
     storage.close()
 
 
-@given(st.integers(1, 100_000), st.integers(1, 40))
+@settings(deadline=None)
+@given(st.integers(1, 30_000), st.integers(1, 40))
 def test_statements_are_few_and_of_few_sizes(rows: int, width: int) -> None:
     class Cursor:
         def __init__(self) -> None:

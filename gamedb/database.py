@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from gamedb.clock import Clock, SystemClock
-from gamedb.columns import from_micros
+from gamedb.columns import from_micros, shown
 from gamedb.commit import Commit
 from gamedb.context import ProcedureContext, ReducerContext
 from gamedb.drivers import SchedulerThread, drive
@@ -48,6 +48,8 @@ R = TypeVar("R", bound=Row)
 
 SLOW_REDUCER: Final = timedelta(milliseconds=100)
 """From how long on a reducer is logged as slow."""
+NAME_COMPARED_MAX: Final = 100
+"""How much of an unknown name is compared with the known ones, for a hint."""
 
 
 class Database:
@@ -243,14 +245,14 @@ class Database:
             return function
         wanted = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
         known = [n for n, f in self.module.functions.items() if f.kind == kind]
-        close = difflib.get_close_matches(wanted, known, 1)
+        close = difflib.get_close_matches(wanted[:NAME_COMPARED_MAX], known, 1)
         if function is not None:
             hint = f"it is a {function.kind}"
         elif close:
             hint = f"did you mean {close[0]!r}?"
         else:
             hint = f"it has: {', '.join(known) or 'none'}"
-        raise UnknownName(f"module {self.module.name!r} has no {kind} {wanted!r}; {hint}")
+        raise UnknownName(f"module {self.module.name!r} has no {kind} {shown(wanted)}; {hint}")
 
     def _allow(self, function: Function, sender: Identity | None) -> None:
         if function.private and sender is not None and sender not in self.operators:

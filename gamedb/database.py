@@ -107,6 +107,7 @@ class Database:
             self.last_tx_id = self._writer.durable_tx_id
         try:
             self._scheduler.rebuild()
+            self._scheduler.begin_lost_phases()
             self._initialise()
             self._end_lost_connections()
         except BaseException:
@@ -437,7 +438,7 @@ class Database:
         if self._closed:
             raise DatabaseClosed(f"database {self.module.name!r} was closed")
         if self._thread is None:
-            self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
+            self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name, self.report_failure)
 
     async def run_async(self) -> None:
         """Drive schedules from the running asyncio loop, until cancelled."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from gamedb.clock import Clock
+from gamedb.errors import DatabaseClosed
 from gamedb.scheduler import Scheduler
 
 THREAD_BATCH: Final = 1000
@@ -18,8 +20,11 @@ LOOP_BATCH: Final = 100
 class SchedulerThread:
     """Drives a scheduler from a thread of its own, asleep until something is due."""
 
-    def __init__(self, scheduler: Scheduler, clock: Clock, name: str) -> None:
+    def __init__(
+        self, scheduler: Scheduler, clock: Clock, name: str, report: Callable[[str, BaseException], None]
+    ) -> None:
         self._scheduler = scheduler
+        self._report = report
         self._clock = clock
         self._wake = threading.Event()
         self._stopped = False
@@ -36,7 +41,13 @@ class SchedulerThread:
             if seconds is None or seconds > 0:
                 self._wake.wait(seconds)
             else:
-                self._scheduler.run_due(limit=THREAD_BATCH, pooled=True)
+                try:  # nobody would see what is raised here, so whatever a reducer raises is its failure
+                    self._scheduler.run_due(limit=THREAD_BATCH, pooled=True, failures=BaseException)
+                except DatabaseClosed:
+                    return
+                except BaseException as error:
+                    self._report("the schedule", error)
+                    return
 
     def stop(self) -> None:
         """Stop after the firing that is under way."""
@@ -54,7 +65,8 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
     changed = asyncio.Event()
 
     def wake() -> None:
-        loop.call_soon_threadsafe(changed.set)
+        with contextlib.suppress(RuntimeError):  # a loop that was closed under its task hears nothing any more
+            loop.call_soon_threadsafe(changed.set)
 
     scheduler.on_wake(wake)
     off_change = clock.on_change(wake)

@@ -7,6 +7,7 @@ does with its data goes through here; the parts (store, scheduler, storage, subs
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import difflib
 import hashlib
@@ -14,8 +15,11 @@ import logging
 import os
 import random
 import threading
+import warnings
+import weakref
+from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
@@ -42,12 +46,16 @@ from gamedb.watchdog import watch
 if TYPE_CHECKING:
     from gamedb.storage import Writer
 
+_log: Final = logging.getLogger("gamedb")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Row)
 
 SLOW_REDUCER: Final = timedelta(milliseconds=100)
 """From how long on a reducer is logged as slow."""
+EXIT_SECONDS_MAX: Final = 5.0
+"""How long the end of the interpreter waits for a transaction of a database that was not closed."""
 NAME_COMPARED_MAX: Final = 100
 """How much of an unknown name is compared with the known ones, for a hint."""
 
@@ -88,7 +96,10 @@ class Database:
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
+        self._process = os.getpid()
         self._thread: SchedulerThread | None = None
+        self._durability: Durability | None = None
+        self._writer: Writer | None = None
         watch(self)
         self._by_function = {f.function: f for f in self.module.functions.values()}
 
@@ -99,8 +110,7 @@ class Database:
         self._committed: dict[type[Row], _CommittedTable[Any]] = {}
         self._scheduler = Scheduler(self, self.module.functions)
         self._subscriptions = Subscriptions(self)
-        self._durability: Durability | None = None
-        self._writer: Writer | None = None
+        _unclosed.add(self)
         if path is not None:
             self._durability = Durability(path, self.module, self.store, quiet=quiet)
             self._writer = self._durability.writer
@@ -197,7 +207,7 @@ class Database:
                 "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
             )
         if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+            raise self._closed_error()
         ctx = ReducerContext(self, sender or self.identity, connection_id)
         self.store.active = True
         self.running = (name, perf_counter(), get_ident())
@@ -284,7 +294,7 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> Any:
         """Run a procedure with canonical arguments to its end. What `call_procedure` is made of."""
-        if self.running is not None and self._is_mine():
+        if self.running is not None and self._has_lock():
             raise TransactionError(
                 f"procedure {function.name!r} was called inside a transaction, which would have to wait for it"
             )
@@ -295,14 +305,17 @@ class Database:
             asyncio.get_running_loop()
         except RuntimeError:
             return _result(function, asyncio.run(function.invoke(ctx, *arguments)))
+        if self._has_lock():
+            raise TransactionError(
+                f"procedure {function.name!r} is async and was called in a callback inside an asyncio loop, where it "
+                "could never begin; start it after the callback: loop.call_soon(...)"
+            )
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
-    def _is_mine(self) -> bool:
-        mine = self.lock.acquire(blocking=False)
-        if mine:
-            self.lock.release()
-        return mine
+    def _has_lock(self) -> bool:
+        """Whether this thread is in a transaction or in a callback."""
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # what `threading.Condition` asks, too
 
     # --- reading and following
 
@@ -359,7 +372,7 @@ class Database:
             if self.running is not None:
                 raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
             if self._closed:
-                raise DatabaseClosed(f"database {self.module.name!r} was closed")
+                raise self._closed_error()
             yield
 
     # --- clients
@@ -436,7 +449,7 @@ class Database:
     def run(self) -> None:
         """Drive schedules in a thread from now on, until `close`. Twice is once."""
         if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+            raise self._closed_error()
         if self._thread is None:
             self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name, self.report_failure)
 
@@ -452,6 +465,8 @@ class Database:
 
     def flush(self, timeout: timedelta | None = None) -> None:
         """Return when everything that is committed by now is on disk. `WriteFailed` when it cannot be."""
+        if self._process != os.getpid():
+            raise self._closed_error()
         if self._durability is not None:
             self._durability.flush(timeout)
 
@@ -461,19 +476,40 @@ class Database:
         return self.last_tx_id if self._writer is None else self._writer.durable_tx_id
 
     def close(self) -> None:
-        """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self.running is not None and self._is_mine():
+        """Stop schedules, write what is committed, release the file. Twice is once.
+
+        It waits for the scheduled procedures that are running; only in a callback, where they would have to wait for
+        it in turn, it does not, and they get a `DatabaseClosed` at their next transaction.
+        """
+        wait = not self._has_lock()
+        if not wait and self.running is not None:
             raise TransactionError("close() inside a transaction; let it end first")
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.stop()
-        self._scheduler.close()
+            thread.stop(wait=wait)
+        self._scheduler.close(wait=wait)
         with self.lock:
-            if self._closed:
-                return
             self._closed = True
-        if self._durability is not None:
+        if self._durability is not None and self._process == os.getpid():
             self._durability.close()
+        _unclosed.discard(self)
+
+    def _closed_error(self) -> DatabaseClosed:
+        if self._process != os.getpid():
+            return DatabaseClosed(
+                f"database {self.module.name!r} was opened by process {self._process}, of which this one is a fork; "
+                "open it after forking"
+            )
+        return DatabaseClosed(f"database {self.module.name!r} was closed")
+
+    def __del__(self) -> None:
+        durability: Durability | None = self.__dict__.get("_durability")
+        if durability is None or self._closed:
+            return
+        warnings.warn(f"{self!r} was not closed; use `with` or close()", ResourceWarning, stacklevel=2, source=self)
+        _abandoned.add(durability)
+        with suppress(RuntimeError):  # at the end of the interpreter `_close_all` does it
+            start_new_thread(_close_abandoned, (durability,))  # not here: any thread may collect, a writer, too
 
     def __enter__(self) -> Self:
         return self
@@ -556,6 +592,50 @@ class _CommittedTable(ReadTable[R]):
     def __contains__(self, row: object) -> bool:
         with self._gate():
             return super().__contains__(row)
+
+
+_unclosed: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: set[Durability] = set()
+"""Of databases that were collected without being closed: about to be closed."""
+
+
+def _close_abandoned(durability: Durability) -> None:
+    try:
+        durability.close()
+    except Exception as error:
+        _log.error("a database that nobody closed lost what it had not written: %s", error)
+    _abandoned.discard(durability)
+
+
+@atexit.register
+def _close_all() -> None:
+    """At the end of the interpreter: write what is committed. Waits for no procedure, and for no reducer for long."""
+    for db in list(_unclosed):
+        if db._durability is None or db._closed:
+            continue
+        db._closed = True
+        db._scheduler.close(wait=False)
+        if db.lock.acquire(timeout=EXIT_SECONDS_MAX):
+            db.lock.release()
+        _abandoned.add(db._durability)
+    for durability in list(_abandoned):
+        _close_abandoned(durability)
+
+
+def _after_fork() -> None:
+    """In a forked process: threads and file locks stayed behind, so databases with a file are closed here."""
+    _abandoned.clear()
+    for db in list(_unclosed):
+        if db._durability is not None or db.running is not None:
+            db._closed = True
+        db.lock = threading.RLock()
+        db.running = None
+        db._thread = None
+        db._scheduler.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _identity_of(module: str) -> Identity:

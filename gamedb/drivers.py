@@ -1,4 +1,7 @@
-"""Who calls the scheduler: a thread or an asyncio loop, asleep until something is due. By hand it is `db.run_due()`."""
+"""Who calls the scheduler: a thread or an asyncio loop, asleep until something is due. By hand it is `db.run_due()`.
+
+Here are also the threads in which scheduled procedures run beside it.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +52,11 @@ class SchedulerThread:
                     self._report("the schedule", error)
                     return
 
-    def stop(self) -> None:
-        """Stop after the firing that is under way."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Stop after the firing that is under way, and wait for its end."""
         self._stopped = True
         self._wake.set()
-        if threading.current_thread() is not self._thread:
+        if wait and threading.current_thread() is not self._thread:
             self._thread.join()
         self._scheduler.off_wake(self._wake.set)
         self._off_change()

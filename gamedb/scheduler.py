@@ -11,7 +11,6 @@ import heapq
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -23,6 +22,7 @@ from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.system import ScheduleState
+from gamedb.workers import Workers
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Scheduler:
         self._heap: list[Entry] = []
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Workers | None = None
         self._closed = False
 
     @property
@@ -99,15 +99,15 @@ class Scheduler:
             if isinstance(at := getattr(row, column), timedelta)
         }
         lost = {name: at for name, at in rows.items() if name not in self._states.rows}
-        stale = [name for name in self._states.rows if name not in rows]
+        stale = [key for key in self._states.rows if key not in rows]
         if not self._tables or not (lost or stale):
             return
 
         def body(ctx: ReducerContext) -> None:
             for name, at in lost.items():
                 self._set_phase(name, ctx.micros + micros_of(at))
-            for name in stale:
-                self._states.remove(name)
+            for key in stale:
+                self._states.remove(key)
 
         self._host.execute("", body, ())
 
@@ -282,7 +282,7 @@ class Scheduler:
             self._run_procedure(entry, row, once, (Exception, CancelledError))
         else:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
+                self._pool = Workers(PROCEDURE_THREADS_MAX, "gamedb-procedure")
             self._pool.submit(self._run_in_pool, entry, row, once)
         return True
 
@@ -294,9 +294,7 @@ class Scheduler:
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
 
-    def _run_procedure(
-        self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]
-    ) -> None:
+    def _run_procedure(self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]) -> None:
         _, key, number = entry
         function = self._functions[number]
         try:
@@ -320,8 +318,13 @@ class Scheduler:
                 heapq.heappush(self._heap, (due, key, number))
                 self.wake()
 
-    def close(self) -> None:
-        """Wait for the procedures that are running."""
+    def forget_threads(self) -> None:
+        """After a fork: the threads of procedures are not in this process."""
+        self._pool = None
+        self._in_flight.clear()
+
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads of procedures, and wait for the procedures that are running (other than the caller)."""
         self._closed = True
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.stop(wait=wait)

@@ -311,7 +311,12 @@ hostile = Module("hostile")
 
 @hostile.reducer
 def take(
-    _ctx: ReducerContext, n: u64 = 0, x: float = 0.0, text: str = "", numbers: list[u64] = [], even: Even = Even(n=0)
+    _ctx: ReducerContext,
+    n: u64 = 0,
+    x: float = 0.0,
+    text: str = "",
+    numbers: list[u64] = [],  # noqa: B006
+    even: Even = Even(n=0),  # noqa: B008
 ) -> None:
     """One parameter of each kind that a message may have to show."""
 

@@ -372,7 +372,9 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
 
 def _another_tool_looks(path: Path) -> None:
     """Opens, reads and closes the file in a process of its own, as `sqlite3` does."""
-    code = f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM player').fetchall(); c.close()"
+    code = (
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM player').fetchall(); c.close()"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -98,13 +98,13 @@ class ReducerContext:
         Savepoints nest.
         """
         store = self._runtime.store
-        store.savepoint()
+        frame = store.savepoint()
         try:
             yield
         except BaseException:
-            store.rollback_to_savepoint()
+            store.rollback_to_savepoint(frame)
             raise
-        store.release()
+        store.release(frame)
 
 
 class ProcedureContext:

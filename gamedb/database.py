@@ -37,7 +37,7 @@ from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
-from gamedb.store import ReadTable, Store, TableData, Tables
+from gamedb.store import ReadTable, RowChange, Store, TableData, Tables
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from gamedb.storage import Writer
 
 _log: Final = logging.getLogger("gamedb")
+
+Committing = tuple[int, ReducerContext, str, list[tuple[TableData, list[RowChange]]]]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,6 +98,7 @@ class Database:
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
+        self._committing: Committing | None = None
         self._process = os.getpid()
         self._thread: SchedulerThread | None = None
         self._durability: Durability | None = None
@@ -171,15 +174,26 @@ class Database:
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
         with self.lock:
-            ctx = self._begin(name, sender, connection_id)
+            if self.running is not None or self._closed:
+                raise self._not_now(name)
             try:
+                thread = get_ident()
+                self.running = (name, perf_counter(), thread)
+                self.store.active = thread
+                ctx = ReducerContext(self, sender or self.identity, connection_id)
                 result = body(ctx, *arguments)
                 self._commit(ctx, name)
             except BaseException:
-                self._rollback()
+                try:
+                    self._undo()
+                except BaseException:  # a Ctrl-C came here, too
+                    self._undo()
+                    raise
                 raise
             finally:
-                self._end()
+                running, self.running = self.running, None
+                self._committing = None
+                self._end(running)
             return result
 
     @contextmanager
@@ -190,36 +204,41 @@ class Database:
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
         with self.lock:
-            ctx = self._begin(name, sender, connection_id)
+            if self.running is not None or self._closed:
+                raise self._not_now(name)
             try:
+                thread = get_ident()
+                self.running = (name, perf_counter(), thread)
+                self.store.active = thread
+                ctx = ReducerContext(self, sender or self.identity, connection_id)
                 yield ctx
                 self._commit(ctx, name)
             except BaseException:
-                self._rollback()
+                try:
+                    self._undo()
+                except BaseException:  # a Ctrl-C came here, too
+                    self._undo()
+                    raise
                 raise
             finally:
-                self._end()
+                running, self.running = self.running, None
+                self._committing = None
+                self._end(running)
 
-    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
-        if self.running is not None:
-            raise TransactionError(
-                f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
-                "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
-            )
-        if self._closed:
-            raise self._closed_error()
-        ctx = ReducerContext(self, sender or self.identity, connection_id)
-        self.store.active = True
-        self.running = (name, perf_counter(), get_ident())
-        return ctx
+    def _not_now(self, name: str) -> Exception:
+        if self.running is None:
+            return self._closed_error()
+        return TransactionError(
+            f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
+            "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
+        )
 
-    def _end(self) -> None:
-        running, self.running = self.running, None
-        assert running is not None
-        seconds = perf_counter() - running[1]
-        if seconds > self.slow_seconds:
-            name = running[0] or "a transaction"
-            self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
+    def _end(self, running: tuple[str, float, int] | None) -> None:
+        if running is not None:
+            seconds = perf_counter() - running[1]
+            if seconds > self.slow_seconds:
+                name = running[0] or "a transaction"
+                self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
         if self._subscriptions.any:
             self._subscriptions.deliver()
 
@@ -228,21 +247,35 @@ class Database:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
                     self._scheduler.before_commit(table, lambda: ctx.micros)
-        changes = self.store.commit()
+        changes = self.store.changes()
         if not changes:
+            self.store.end()
             return
-        self.last_tx_id += 1
+        committing = self._committing = (self.last_tx_id + 1, ctx, name, changes)  # from here on it has happened
+        self._finish(*committing)
+
+    def _finish(
+        self, tx_id: int, ctx: ReducerContext, name: str, changes: list[tuple[TableData, list[RowChange]]]
+    ) -> None:
+        """Carry a commit to its end; each step may be taken twice, as an interrupt may come in between."""
+        self.store.end()
+        self.last_tx_id = tx_id
         if self._durability is not None:
-            self._durability.submit(self.last_tx_id, changes)
+            self._durability.submit(tx_id, changes)
         if self._scheduler.enabled:
             for table, rows in changes:
                 if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
                     self._scheduler.after_commit(table, rows)
         if self._subscriptions.any:
-            self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+            self._subscriptions.enqueue(tx_id, ctx.micros, ctx.sender, name, changes)
 
-    def _rollback(self) -> None:
-        if self.store.active:
+    def _undo(self) -> None:
+        """After an exception: roll back, or finish what was committed already. May be done again if cut short."""
+        if self._committing is not None:
+            self._finish(*self._committing)
+            if self._writer is not None:
+                self._writer.wake()
+        elif self.store.active:
             self.store.rollback()
 
     def random_for_transaction(self) -> random.Random:

@@ -6,6 +6,7 @@ so a callback may call reducers. Nothing that goes wrong here reaches a transact
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -77,7 +78,8 @@ class Subscriptions:
         self._host = host
         self._tables = ReadTables("", host.game_tables)
         self._subscriptions: list[Subscription] = []
-        self._commits: deque[Commit] = deque()
+        self._changes = threading.Lock()  # guards the list against others who subscribe and close
+        self._unsettled: deque[tuple[Subscription, Commit]] = deque()
         self._queue: deque[tuple[Subscription, Delivery]] = deque()
         self._delivering = False
         self.any = False
@@ -118,14 +120,16 @@ class Subscriptions:
         return self._add(subscription)
 
     def _add(self, subscription: Subscription) -> Subscription:
-        self._subscriptions.append(subscription)
-        self.any = True
+        with self._changes:
+            self._subscriptions = [*self._subscriptions, subscription]
+            self.any = True
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
         """Forget a subscription."""
-        self._subscriptions = [s for s in self._subscriptions if s is not subscription]
-        self.any = bool(self._subscriptions)
+        with self._changes:
+            self._subscriptions = [s for s in self._subscriptions if s is not subscription]
+            self.any = bool(self._subscriptions)
 
     def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> Any:
         """Run a view: its row or `None`, or its list of rows."""
@@ -140,23 +144,25 @@ class Subscriptions:
     def enqueue(
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
-        """Take a commit in; `deliver` follows when its transaction is over."""
+        """Take a commit in (twice is once); `deliver` follows when its transaction is over."""
+        if self._unsettled and self._unsettled[-1][1].tx_id == tx_id:
+            return
         tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
-        self._commits.append(Commit(tx_id, micros, caller, name, tables))
+        commit = Commit(tx_id, micros, caller, name, tables)
+        self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
 
     def deliver(self) -> None:
         """Tell everybody about the commit that was taken in.
 
         Who is told what is settled at once, so a view is seen as it is after this very commit, and who subscribes in
-        a callback hears of later commits only. A callback that commits lengthens the queue.
+        a callback hears of later commits only. A callback that commits lengthens the queue. What ends the program
+        (a SystemExit, a Ctrl-C) costs only the subscriber whom it hits the commit; the others get it next time.
         """
-        while self._commits:
-            commit = self._commits.popleft()
-            for subscription in self._subscriptions:
-                if not subscription.tables.isdisjoint(commit.changes):
-                    delivery = subscription.prepare(commit)
-                    if delivery is not None:
-                        self._queue.append((subscription, delivery))
+        while self._unsettled:
+            subscription, commit = self._unsettled.popleft()
+            delivery = subscription.prepare(commit)
+            if delivery is not None:
+                self._queue.append((subscription, delivery))
         if self._delivering:
             return
         self._delivering = True

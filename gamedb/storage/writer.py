@@ -85,6 +85,10 @@ class Writer:
             self._asleep = False
             self._wake.set()
 
+    def wake(self) -> None:
+        """Look whether something is pending; for a `submit` that was cut short."""
+        self._wake.set()
+
     @property
     def pending_tx(self) -> int:
         """Submitted transactions that are not on disk."""
@@ -138,6 +142,7 @@ class Writer:
 
     def _wait(self, done: Callable[[], bool], timeout: float | None, what: str) -> None:
         self._urgent.set()
+        self._wake.set()
         with self._progress:
             if not self._progress.wait_for(lambda: done() or self.error is not None, timeout):
                 raise TimeoutError(f"{what}, {timeout} s after it was asked for")

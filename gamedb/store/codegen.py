@@ -8,7 +8,8 @@ the containers of one `gamedb.store.table.TableData`.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -81,9 +82,10 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     if auto is not None:
         emit(f"if row.{auto} >= sequence.next:")
         emit(f"skip_numbers(row.{auto})", 2)
-    emit("journal.setdefault(key, None)")
-    emit("rows[key] = row")
-    emit("index(key, row)")
+    with _mutation(emit):
+        emit("journal.setdefault(key, None)", 2)
+        emit("rows[key] = row", 2)
+        emit("index(key, row)", 2)
     emit("return row")
 
 
@@ -110,24 +112,37 @@ def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     if auto is not None and auto != schema.primary_key:
         emit(f"if row.{auto} >= sequence.next:")
         emit(f"skip_numbers(row.{auto})", 2)
-    emit("if key not in journal:")
-    emit("journal[key] = old", 2)
-    emit("rows[key] = row")
-    for index, columns in _indexes(schema):
-        emit(f"if {' or '.join(f'row.{c} != old.{c}' for c in columns)}:")
-        emit(f"{index}.remove({_value('old', columns)}, key)", 2)
-        emit(f"{index}.add({_value('row', columns)}, key)", 2)
+    with _mutation(emit):
+        emit("if key not in journal:", 2)
+        emit("journal[key] = old", 3)
+        emit("rows[key] = row", 2)
+        for index, columns in _indexes(schema):
+            emit(f"if {' or '.join(f'row.{c} != old.{c}' for c in columns)}:", 2)
+            emit(f"{index}.remove({_value('old', columns)}, key)", 3)
+            emit(f"{index}.add({_value('row', columns)}, key)", 3)
     emit("return row")
 
 
 def _emit_remove(emit: _Writer) -> None:
     _emit_start(emit, "remove", "key")
-    emit("row = rows.pop(key, None)")
+    emit("row = rows.get(key)")
     emit("if row is None:")
     emit("return False", 2)
-    emit("journal.setdefault(key, row)")
-    emit("unindex(key, row)")
+    with _mutation(emit):
+        emit("journal.setdefault(key, row)", 2)
+        emit("del rows[key]", 2)
+        emit("unindex(key, row)", 2)
     emit("return True")
+
+
+@contextmanager
+def _mutation(emit: _Writer) -> Iterator[None]:
+    """The part that changes the table. It only fails when cut short from outside; `try` costs nothing otherwise."""
+    emit("try:")
+    yield
+    emit("except BaseException:")
+    emit("table.damaged = True", 2)
+    emit("raise", 2)
 
 
 def _emit_indexing(emit: _Writer, schema: TableSchema) -> None:

@@ -8,6 +8,7 @@ caller (`gamedb.database`) lets one transaction in at a time.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from threading import get_ident
 
 from gamedb.errors import TransactionError
 from gamedb.schema import Row, TableSchema
@@ -18,33 +19,38 @@ RowChange = tuple[Hashable, Row | None, Row | None]
 
 
 class Frame:
-    """What a savepoint sets aside: the journals of the enclosing level, and which tables they belong to."""
+    """What a savepoint sets aside: the journals of the enclosing level by table, with their `sequence_saved`."""
 
-    __slots__ = ("saved", "touched")
+    __slots__ = ("journals",)
 
     def __init__(self, touched: list[TableData]) -> None:
-        self.touched = touched
-        self.saved = [(table.journal, table.sequence_saved) for table in touched]
+        self.journals = {table: (table.journal or {}, table.sequence_saved) for table in touched}
 
 
 class Store:
-    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints."""
+    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints.
+
+    A KeyboardInterrupt may come at any moment, also inside of these. Each step therefore leaves what `rollback` and
+    `end` can be called for again: nothing is forgotten before what replaces it is in place.
+    """
 
     def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
-        self.active = False
+        self.active = 0
+        """The thread of the running transaction (`threading.get_ident`), 0 when there is none."""
         self._touched: list[TableData] = []
         self._frames: list[Frame] = []
         self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
 
     def _touch(self, table: TableData) -> Journal:
-        if not self.active:
+        if self.active != get_ident():
+            where = "from a thread that is not in the running transaction" if self.active else "outside a transaction"
             raise TransactionError(
-                f"table {table.schema.name!r} was written outside a transaction; "
+                f"table {table.schema.name!r} was written {where}; "
                 "write in a reducer, or in `with db.transaction() as ctx:`"
             )
-        self._touched.append(table)
         journal: Journal = {}
         table.journal = journal
+        self._touched.append(table)
         return journal
 
     @property
@@ -55,33 +61,48 @@ class Store:
     def begin(self) -> None:
         """Start the transaction."""
         assert not self.active
-        self.active = True
+        self.active = get_ident()
 
     def commit(self) -> list[tuple[TableData, list[RowChange]]]:
-        """End the transaction; the net changes of each table that really changed, in the order of first writes."""
+        """End the transaction and keep its changes, which it returns."""
+        changes = self.changes()
+        self.end()
+        return changes
+
+    def changes(self) -> list[tuple[TableData, list[RowChange]]]:
+        """The net changes of each table that really changed, in the order of first writes.
+
+        `TransactionError` when the transaction cannot be committed.
+        """
         if self._frames:
             raise TransactionError("a savepoint is still open; write `with ctx.savepoint():`")
-        self.active = False
-        touched = self._touched
         result: list[tuple[TableData, list[RowChange]]] = []
-        if not touched:
-            return result
-        self._touched = []
-        for table in touched:
+        for table in self._touched:
             journal, rows, same = table.journal, table.rows, table.same
             assert journal is not None
-            table.journal = table.sequence_saved = None
+            if table.damaged:
+                raise TransactionError(
+                    f"a write to table {table.schema.name!r} was cut short by an exception that was then ignored; "
+                    "let it end the transaction, or a savepoint around the write"
+                )
             changes: list[RowChange] = []
             for key, old in journal.items():
                 new = rows.get(key)
                 if new is old or (new is not None and old is not None and same(old, new)):
                     continue
                 changes.append((key, old, new))
-            if table.schema.event:
-                table.clear()
             if changes:
                 result.append((table, changes))
         return result
+
+    def end(self) -> None:
+        """End the transaction and keep its changes."""
+        for table in self._touched:
+            table.journal = table.sequence_saved = None
+            if table.schema.event:
+                table.clear()
+        self._touched = []
+        self.active = 0
 
     def rollback(self) -> None:
         """End the transaction and leave nothing of it."""
@@ -89,53 +110,62 @@ class Store:
         while self._frames:
             self.rollback_to_savepoint()
         self._restore()
-        self.active = False
+        self.active = 0
 
     def _restore(self) -> None:
-        touched, self._touched = self._touched, []
-        for table in reversed(touched):
-            journal, saved = table.journal, table.sequence_saved
+        touched = self._touched
+        while touched:
+            table = touched[-1]
+            table.restore(table.journal or {}, table.sequence_saved)
             table.journal = table.sequence_saved = None
-            assert journal is not None
-            table.restore(journal, saved)
+            touched.pop()
 
-    def savepoint(self) -> None:
+    def savepoint(self) -> Frame:
         """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
-        if not self.active:
+        if self.active != get_ident():
             raise TransactionError("a savepoint outside a transaction; the context is good until its reducer returns")
-        self._frames.append(Frame(self._touched))
-        for table in self._touched:
-            table.journal = table.sequence_saved = None
+        frame = Frame(self._touched)
+        self._frames.append(frame)
         self._touched = []
+        for table in frame.journals:
+            table.journal = table.sequence_saved = None
+        return frame
 
-    def release(self) -> None:
-        """End the innermost savepoint and keep its changes."""
-        frame = self._frames.pop()
-        inner = [(table, table.journal, table.sequence_saved) for table in self._touched]
-        self._resume(frame)
-        for table, journal, sequence_saved in inner:
-            assert journal is not None
-            if table.journal is None:
-                self._touched.append(table)
-                table.journal = journal
-            else:
+    def release(self, frame: Frame | None = None) -> None:
+        """End the innermost savepoint (which must be `frame`, if given) and keep its changes."""
+        if frame is not None and frame not in self._frames:
+            raise TransactionError("this savepoint is over: its transaction, or a savepoint around it, ended before it")
+        if frame is not None and frame is not self._frames[-1]:
+            raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
+        frame = self._frames[-1]
+        for table in self._touched:
+            journal, sequence_saved = table.journal or {}, table.sequence_saved
+            if table in frame.journals:
+                outer, outer_saved = frame.journals[table]
                 for key, old in journal.items():
-                    table.journal.setdefault(key, old)
-            if table.sequence_saved is None:
-                table.sequence_saved = sequence_saved
-
-    def rollback_to_savepoint(self) -> None:
-        """End the innermost savepoint and undo its changes."""
-        frame = self._frames.pop()
-        self._restore()
+                    outer.setdefault(key, old)
+                journal, sequence_saved = outer, sequence_saved if outer_saved is None else outer_saved
+            frame.journals[table] = (journal, sequence_saved)
         self._resume(frame)
+
+    def rollback_to_savepoint(self, frame: Frame | None = None) -> None:
+        """End the innermost savepoint (or `frame`, with those inside of it) and undo its changes.
+
+        Nothing happens when it is over already.
+        """
+        if frame is None:
+            frame = self._frames[-1]
+        while frame in self._frames:
+            self._restore()
+            self._resume(self._frames[-1])
 
     def _resume(self, frame: Frame) -> None:
         for table in self._touched:
             table.journal = table.sequence_saved = None
-        self._touched = frame.touched
-        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=True):
+        for table, (journal, sequence_saved) in frame.journals.items():
             table.journal, table.sequence_saved = journal, sequence_saved
+        self._touched = list(frame.journals)
+        self._frames.pop()
 
     def rows(self) -> Iterator[tuple[TableData, Iterable[Row]]]:
         """Each table with its rows."""

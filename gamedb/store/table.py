@@ -27,6 +27,7 @@ class TableData:
 
     __slots__ = (
         "check",
+        "damaged",
         "index",
         "indexes",
         "insert",
@@ -62,6 +63,8 @@ class TableData:
         self.journal: Journal | None = None
         self.sequence: Sequence | None = None
         self.sequence_saved: int | None = None
+        self.damaged = False
+        """Whether a write was cut short (by a Ctrl-C, or too deep a recursion), so that indexes may be wrong."""
         for column in schema.columns:
             if column.auto_inc and isinstance(column.type, IntType):
                 self.sequence = Sequence(schema.name, column.name, column.type.high)
@@ -108,6 +111,16 @@ class TableData:
 
     def restore(self, journal: Journal, sequence_saved: int | None) -> None:
         """Undo a journal; all its keys leave the indexes first, as values may have moved between rows."""
+        if self.damaged:
+            self._restore_damaged(journal)
+        else:
+            self.damaged = True  # until all is done: this may be cut short, too, and is then called again
+            self._restore(journal)
+        if sequence_saved is not None and self.sequence is not None:
+            self.sequence.undo(sequence_saved)
+        self.damaged = False
+
+    def _restore(self, journal: Journal) -> None:
         rows = self.rows
         for key, old in journal.items():
             row = rows.get(key)
@@ -119,12 +132,25 @@ class TableData:
             if old is not None:
                 rows[key] = old
                 self.index(key, old)
-        if sequence_saved is not None and self.sequence is not None:
-            self.sequence.undo(sequence_saved)
+
+    def _restore_damaged(self, journal: Journal) -> None:
+        """Undo a journal without trust in the indexes, which are made anew."""
+        rows = self.rows
+        for key, old in journal.items():
+            if old is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = old
+        self._clear_indexes()
+        for key, row in rows.items():
+            self.index(key, row)
 
     def clear(self) -> None:
         """Forget all rows (the end of an event table's transaction)."""
         self.rows.clear()
+        self._clear_indexes()
+
+    def _clear_indexes(self) -> None:
         everything: list[EqualityIndex | UniqueIndex] = [*self.unique.values(), *self.indexes.values()]
         for index in everything:
             index.keys.clear()

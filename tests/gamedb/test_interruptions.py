@@ -1,0 +1,355 @@
+"""Transactions that are cut short from outside: Ctrl-C at any moment, too deep a recursion, savepoints left open."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from gamedb import (
+    AutoInc,
+    Commit,
+    Database,
+    Index,
+    ManualClock,
+    Module,
+    PrimaryKey,
+    ReducerContext,
+    Row,
+    ScheduleAt,
+    TransactionError,
+    Unique,
+    u64,
+)
+from gamedb.store import TableData
+from gamedb.store.index import Bucket
+
+
+class Piece(Row):
+    id: PrimaryKey[AutoInc[u64]] = 0
+    zone: Index[int] = 0
+    name: Unique[str | None] = None
+
+
+class Mark(Row):
+    text: Index[str]
+
+
+class Noise(Row):
+    text: str
+
+
+class Beat(Row):
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    at: ScheduleAt
+
+
+module = Module("interrupted")
+module.table(indexes=[("zone", "name")])(Piece)
+module.table(Mark)
+module.table(event=True)(Noise)
+
+
+@module.reducer
+def beat(_ctx: ReducerContext, row: Beat) -> None:
+    """Nothing."""
+
+
+module.table(scheduled=beat)(Beat)
+
+
+@module.reducer
+def play(ctx: ReducerContext, turn: int) -> None:
+    """Every kind of write, inside and outside of savepoints."""
+    pieces, marks, beats = ctx.db[Piece], ctx.db[Mark], ctx.db[Beat]
+    pieces.delete_where(zone=3)
+    for piece in pieces.where(zone=1):
+        pieces.update(piece.replace(zone=2, name=f"{piece.name}'"))
+    for number in range(2):
+        pieces.insert(Piece(zone=1, name=f"{turn}.{number}"))
+    with ctx.savepoint():
+        marks.insert(Mark(text=f"{turn}"))
+        pieces.insert(Piece(zone=3))
+        with ctx.savepoint():
+            pieces.delete_where(zone=2)
+    try:
+        with ctx.savepoint():
+            pieces.clear()
+            marks.clear()
+            raise LookupError
+    except LookupError:
+        ctx.db[Noise].insert(Noise(text="it was undone"))
+    for mark in list(marks):
+        if mark.text != f"{turn}":
+            marks.delete(mark)
+    beats.clear()
+    beats.insert(Beat(at=timedelta(seconds=5)))
+    beats.insert(Beat(at=ctx.now + timedelta(seconds=turn)))
+
+
+def contents(db: Database) -> dict[str, set[Row]]:
+    return {name: set(table.rows.values()) for name, table in db.store.tables.items() if name != "gamedb_setting"}
+
+
+def check_table(table: TableData) -> None:
+    """Indexes, orders and journals are what the rows say."""
+    assert table.journal is None
+    assert not table.damaged
+    for columns, index in table.indexes.items():
+        found = {(value, key) for value, keys in index.keys.items() for key in as_keys(keys)}
+        values = {(tuple(getattr(row, c) for c in columns), key) for key, row in table.rows.items()}
+        assert found == {(value[0] if len(columns) == 1 else value, key) for value, key in values}
+    for column, unique in table.unique.items():
+        expected = {getattr(row, column): key for key, row in table.rows.items() if getattr(row, column) is not None}
+        assert unique.keys == expected
+
+
+def as_keys(keys: Any) -> list[Any]:
+    return list(keys) if type(keys) is Bucket else [keys]
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th moment in gamedb's code at which the interpreter looks for signals.
+
+    Those are beginnings and ends of functions; a trace function that raises does what a signal's handler does.
+    """
+
+    def __init__(self, moment: int) -> None:
+        self.left = moment
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        name = frame.f_code.co_filename
+        if event == "c_call" or not ("gamedb" in name and "tests" not in name):
+            return
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        sys.setprofile(self)
+
+    def __exit__(self, *_exception: object) -> None:
+        sys.setprofile(None)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with Database(module, tmp_path / "game.db", clock=ManualClock()) as db:
+        yield db
+
+
+def test_an_interrupt_at_any_moment_commits_the_whole_transaction_or_nothing(db: Database, tmp_path: Path) -> None:
+    told: list[int] = []
+    db.subscribe([Piece, Mark, Noise, Beat], lambda commit: told.append(commit.tx_id))
+    db.call(play, 1)
+    committed = 0
+    hit: set[int] = set()
+    for moment in range(1, 10_000):
+        before, last = contents(db), db.last_tx_id
+        try:
+            with Interrupter(moment):
+                db.call(play, moment + 1)
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+        for table in db.store.tables.values():
+            check_table(table)
+        assert db.running is None
+        assert not db.store.active
+        assert db._writer is not None
+        assert db._writer.submitted_tx_id == db.last_tx_id
+        if db.last_tx_id == last:
+            assert contents(db) == before, f"moment {moment} left a part of a transaction"
+        else:
+            committed += 1
+            hit.add(db.last_tx_id)
+            assert len(db.read(Mark)) == 1
+            assert next(iter(db.read(Mark))).text == f"{moment + 1}", f"moment {moment} committed a part"
+            assert {row.scheduled_id for row in db.read(Beat)} == {key for _, key, _ in live_entries(db)}
+        if not interrupted:
+            break
+    assert moment > 300
+    assert committed > 5  # interrupts came after the commit, too
+    db.call(play, 0)
+    assert told == sorted(set(told))
+    assert told[-1] == db.last_tx_id
+    assert set(range(told[0], db.last_tx_id)) - set(told) <= hit
+    expected = contents(db)
+    db.flush(timedelta(seconds=20))
+    db.close()
+    with Database(module, tmp_path / "game.db", clock=ManualClock()) as again:
+        assert contents(again) == expected
+
+
+def live_entries(db: Database) -> list[tuple[int, int, int]]:
+    return [entry for entry in db._scheduler._heap if db._scheduler._current(entry) is not None]
+
+
+def test_an_interrupt_during_a_rollback_leaves_nothing_all_the_same(db: Database) -> None:
+    @module_fails.reducer
+    def fail(ctx: ReducerContext, turn: int) -> None:
+        play(ctx, turn)
+        raise LookupError
+
+    with Database(module_fails) as db:
+        db.call(play, 1)
+        before = contents(db)
+        for moment in range(1, 10_000):
+            try:
+                with Interrupter(moment):
+                    db.call(fail, 2)
+            except LookupError:
+                break
+            except KeyboardInterrupt:
+                pass
+            for table in db.store.tables.values():
+                check_table(table)
+            assert contents(db) == before
+            assert db.running is None
+        assert moment > 300
+
+
+module_fails = Module("interrupted_fails")
+module_fails.include(module)
+
+
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("offset", range(6))
+def test_a_write_that_recursion_cut_short_is_rolled_back(db: Database, offset: int, caught: bool) -> None:
+    db.call(play, 1)
+    before = contents(db)
+
+    def deeper(ctx: ReducerContext, number: int) -> None:
+        ctx.db[Piece].insert(Piece(id=number, zone=number % 3, name=f"n{number}"))
+        deeper(ctx, number + 1)
+
+    def body(ctx: ReducerContext, depth: int) -> None:
+        if depth:
+            body(ctx, depth - 1)
+        elif caught:
+            with pytest.raises(RecursionError):
+                deeper(ctx, 1000)
+        else:
+            deeper(ctx, 1000)
+
+    with pytest.raises((RecursionError, TransactionError)):
+        db.execute("body", body, (offset,))
+        raise TransactionError  # without harm done, what was caught may be committed
+    for table in db.store.tables.values():
+        check_table(table)
+    if not caught:
+        assert contents(db) == before
+    db.call(play, 2)
+
+
+def test_a_damaged_table_is_mended_by_the_savepoint_around_the_write(db: Database, monkeypatch: Any) -> None:
+    db.call(play, 1)
+
+    with db.transaction() as ctx:
+        table = db.store.tables["piece"]
+        index = table.indexes["zone",]
+        original = type(index).add
+        monkeypatch.setattr(type(index), "add", lambda *_: (_ for _ in ()).throw(RecursionError))
+        with pytest.raises(RecursionError), ctx.savepoint():
+            try:
+                ctx.db[Piece].insert(Piece(zone=1))
+            finally:
+                monkeypatch.setattr(type(index), "add", original)
+        ctx.db[Piece].insert(Piece(zone=9))
+    for table in db.store.tables.values():
+        check_table(table)
+    assert len(db.read(Piece).where(zone=9)) == 1
+
+
+# --- savepoints that are misused
+
+
+def open_savepoint(ctx: ReducerContext) -> Iterator[None]:
+    with ctx.savepoint():
+        ctx.db[Mark].insert(Mark(text="inside"))
+        yield
+
+
+def test_a_savepoint_that_is_still_open_at_the_end_fails_the_transaction(db: Database) -> None:
+    with pytest.raises(TransactionError, match="still open"), db.transaction() as ctx:
+        suspended = open_savepoint(ctx)
+        next(suspended)
+    assert db.read(Mark).count() == 0
+    del suspended
+    gc.collect()
+    db.call(play, 1)
+
+
+def test_a_savepoint_of_an_earlier_transaction_does_not_touch_a_later_one(db: Database) -> None:
+    with pytest.raises(TransactionError, match="still open"), db.transaction() as ctx:
+        suspended = open_savepoint(ctx)
+        next(suspended)
+    with db.transaction() as ctx, ctx.savepoint():
+        ctx.db[Mark].insert(Mark(text="later"))
+        with pytest.raises(TransactionError, match="is over"):
+            next(suspended)
+    assert [mark.text for mark in db.read(Mark)] == ["later"]
+    with pytest.raises(TransactionError, match="still open"), db.transaction() as ctx:
+        suspended = open_savepoint(ctx)
+        next(suspended)
+    with db.transaction() as ctx, ctx.savepoint():
+        ctx.db[Mark].insert(Mark(text="last"))
+        suspended.close()  # type: ignore[attr-defined]
+    assert sorted(mark.text for mark in db.read(Mark)) == ["last", "later"]
+
+
+def test_savepoints_that_end_in_another_order_fail_the_transaction(db: Database) -> None:
+    with pytest.raises(TransactionError, match="reverse order"), db.transaction() as ctx:
+        outer = open_savepoint(ctx)
+        next(outer)
+        with ctx.savepoint():
+            ctx.db[Mark].insert(Mark(text="inner"))
+            next(outer, None)
+    assert db.read(Mark).count() == 0
+
+
+# --- other threads
+
+
+def test_a_thread_that_a_reducer_started_cannot_write_into_its_transaction(db: Database) -> None:
+    errors: list[BaseException] = []
+
+    def write(ctx: ReducerContext) -> None:
+        for act in (lambda: ctx.db[Mark].insert(Mark(text="stray")), lambda: ctx.savepoint().__enter__()):
+            try:
+                act()
+            except TransactionError as error:
+                errors.append(error)
+
+    with db.transaction() as ctx:
+        ctx.db[Piece].insert(Piece())
+        thread = threading.Thread(target=write, args=(ctx,))
+        thread.start()
+        thread.join()
+    assert len(errors) == 2
+    assert "a thread that is not in the running transaction" in str(errors[0])
+    assert db.read(Mark).count() == 0
+
+
+def test_a_subscriber_that_exits_does_not_cost_the_others_a_commit(db: Database) -> None:
+    told: list[Commit] = []
+
+    def exits(_commit: Commit) -> None:
+        raise SystemExit
+
+    db.subscribe(Mark, exits)
+    db.subscribe(Mark, told.append)
+    with pytest.raises(SystemExit), db.transaction() as ctx:
+        ctx.db[Mark].insert(Mark(text="a"))
+    with pytest.raises(SystemExit), db.transaction() as ctx:
+        ctx.db[Mark].insert(Mark(text="b"))
+    with pytest.raises(SystemExit), db.transaction() as ctx:
+        ctx.db[Mark].insert(Mark(text="c"))
+    assert [commit.tx_id for commit in told] == [2, 3]  # the rest comes with the next delivery

@@ -14,16 +14,22 @@ from typing import Any
 from . import runtime
 from .builder import assign, located, name_of
 from .ir import CAUGHT, PREFIX, VALUE, Block, Branch, Finish, Goto, Jump, Point, Program, Propagate, Suspend
+from .names import bound_names, reads
 from .source import Source
 from .storage import LABEL
 
 AT, NEXT, ERROR, FRAME = PREFIX + "at", PREFIX + "next", PREFIX + "error", PREFIX + "frame"
+NO_INIT = ""
 LEAVE, AGAIN, TRACEBACK = PREFIX + "leave", PREFIX + "again", PREFIX + "traceback"
 
 
 class Emitter:
+    """Writes one function. `init` is the name of a workflow's input; a workflow without one has `NO_INIT`."""
+
     def __init__(self, source: Source, program: Program, surely: dict[int, frozenset[str]], init: str | None) -> None:
-        self.source, self.program, self.surely, self.init = source, program, surely, init
+        self.source, self.program, self.surely = source, program, surely
+        self.is_workflow = init is not None
+        self.init = None if init == NO_INIT else init
         self.numbers = {block: index for index, block in enumerate(program.blocks)}
         self.has_handlers = any(block.handler is not None for block in program.blocks.values())
 
@@ -42,11 +48,26 @@ class Emitter:
         if self.has_handlers:
             inner = [self._guarded(inner)]
         body.append(located(ast.While(ast.Constant(True), inner, []), node))
+        body += self._still_local(inner)
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         made = ast.FunctionDef(self.source.name, arguments, body, [], None)
         if hasattr(ast, "TypeAlias"):
             made.type_params = []
         return located(made, node)  # type: ignore[no-any-return]
+
+    def _still_local(self, inner: list[ast.stmt]) -> list[ast.stmt]:
+        """Assignments that never run, for variables whose own have gone with unreachable code."""
+        module = ast.Module(inner, [])
+        bound = {name for statement in inner for name in bound_names(statement)}
+        lost = sorted((reads(module) & self.source.locals) - bound - set(self._arguments()))
+        node = self.source.node
+        if not lost:
+            return []
+        return [located(ast.If(ast.Constant(False), [assign(name, located(ast.Constant(None), node), node) for name in lost], []), node)]
+
+    def _arguments(self) -> list[str]:
+        first = self.source.node.args.args[0].arg
+        return [first, FRAME, NEXT, VALUE, ERROR, *([self.init] if self.init else [])]
 
     def _guarded(self, inner: list[ast.stmt]) -> ast.stmt:
         """Exceptions go to the handler of the block that they come from."""
@@ -111,7 +132,7 @@ class Emitter:
 
     def _parameters(self) -> list[ast.stmt]:
         arguments = self.source.node.args
-        if self.init is not None:
+        if self.is_workflow:
             return []
         rest = [*arguments.args[1:], *arguments.kwonlyargs]
         rest += [arg for arg in (arguments.vararg, arguments.kwarg) if arg]
@@ -225,8 +246,9 @@ class Emitter:
             result.append(located(ast.Try([assign(kept, name_of(name, at), at)], [clause], [], []), at))
             keywords.append(ast.keyword(name, name_of(kept, at)))
         keywords.insert(0, ast.keyword(LABEL, ast.Constant(point.label)))
-        if self.init is not None:
-            keywords.insert(1, ast.keyword(PREFIX + "init", name_of(self.init, at)))
+        if self.is_workflow:
+            init: ast.expr = ast.Constant(None) if self.init is None else name_of(self.init, at)
+            keywords.insert(1, ast.keyword(PREFIX + "init", init))
         state = ast.Call(name_of("_wf_State", at), [], keywords)
         result.append(located(ast.Return(ast.Tuple([state, name_of("_wf_wait", at)], ast.Load())), at))
         return result

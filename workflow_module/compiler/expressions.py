@@ -256,6 +256,8 @@ def _items(b: Builder, node: Any) -> ast.expr:
 
 
 def _dict(b: Builder, node: ast.Dict) -> ast.expr:
+    if node.keys == [None]:  # a copy made here
+        return _copied(value(b, node.values[0]))
     flat: list[ast.expr] = []
     for key, item in zip(node.keys, node.values, strict=True):
         flat += [_copied(item)] if key is None else [key, item]

@@ -69,6 +69,8 @@ def _live_before(node: ast.stmt, after: Names, around: _Around) -> Names:
             body = _live(case.body, after, around) | guard
             found |= (body - bound_names(case.pattern)) | reads(case.pattern)
         return found
+    if isinstance(node, ast.Delete):  # raises for a name that is not bound
+        return after | reads(node) | bound_names(node)
     return (after - _surely_bound(node)) | reads(node)
 
 
@@ -115,7 +117,7 @@ def _live_try(node: ast.Try, after: Names, around: _Around) -> Names:
 
 
 def _surely_bound(node: ast.AST) -> set[str]:
-    """Names that a simple statement binds whenever it completes (deleted names are not needed either)."""
+    """Names that a simple statement binds whenever it completes."""
     found: set[str] = set()
     if isinstance(node, ast.Assign):
         for target in node.targets:
@@ -125,7 +127,7 @@ def _surely_bound(node: ast.AST) -> set[str]:
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         if node.value is not None:
             found |= bound_names(node.target)
-    elif isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Delete)):
+    elif isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
         found |= bound_names(node)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.NamedExpr):
         found |= bound_names(node.value.target)

@@ -21,6 +21,7 @@ from ..structs import Json
 from ..waits import Arm
 from . import builtin_types
 from .awaitables import await_type
+from .names import bound_names
 from .typeops import UNKNOWN, join, members, without_none
 
 _ABSENT = object()
@@ -34,6 +35,13 @@ class Types:
         self.local_names = local_names
         self.variables: dict[str, Any] = {}
         self.late: Callable[[str], Any] = lambda name: None
+
+    def copy(self) -> Types:
+        """For a nested scope: what is bound there does not change the workflow's variables."""
+        inner = Types(self.names, self.local_names)
+        inner.variables = dict(self.variables)
+        inner.late = self.late
+        return inner
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name or attribute of a module or class stands for, or `_ABSENT`."""
@@ -154,11 +162,12 @@ class Types:
         return dict[join(keys), join(values)]  # type: ignore[misc]
 
     def _comprehension(self, node: Any, *parts: ast.expr) -> list[Any]:
-        inner = Types(self.names, self.local_names)
-        inner.variables = dict(self.variables)
-        inner.late = self.late
+        inner = self.copy()
         for generator in node.generators:
-            inner.bind(generator.target, inner.element(inner.of(generator.iter)), inner.variables)
+            found = inner.element(inner.of(generator.iter))
+            for name in bound_names(generator.target):
+                inner.variables.pop(name, None)
+            inner.bind(generator.target, found, inner.variables)
         return [inner.of(part) for part in parts]
 
     def _ListComp(self, node: ast.ListComp) -> Any:
@@ -199,6 +208,11 @@ class Types:
             if isinstance(function, type):
                 return _instance(function)
             return return_type(function)
+        if isinstance(node.func, ast.Lambda):
+            inner = self.copy()
+            for arg, given in zip(node.func.args.args, node.args, strict=False):
+                inner.variables[arg.arg] = self.of(given)
+            return inner.of(node.func.body)
         if isinstance(node.func, ast.Attribute):
             owners = members(without_none(self.of(node.func.value)))
             return join([builtin_types.method(owner, node.func.attr, node, self) for owner in owners])

@@ -1,0 +1,356 @@
+"""What Python's own types do, for inference: operators, methods, indexing, iteration, builtin calls."""
+
+from __future__ import annotations
+
+import ast
+import collections.abc as abc
+import datetime as dt
+import random
+import typing
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+import msgspec
+
+from .typeops import UNKNOWN, join, members, strip, without_none
+
+if TYPE_CHECKING:
+    from .inference import Types
+
+NUMBERS = (bool, int, float)
+_LISTS = (list, abc.Iterator, abc.Iterable, abc.Sequence, abc.Collection, set, frozenset)
+_TIMES: dict[tuple[str, Any, Any], Any] = {
+    ("Add", dt.datetime, dt.timedelta): dt.datetime,
+    ("Add", dt.timedelta, dt.datetime): dt.datetime,
+    ("Sub", dt.datetime, dt.timedelta): dt.datetime,
+    ("Sub", dt.datetime, dt.datetime): dt.timedelta,
+    ("Add", dt.date, dt.timedelta): dt.date,
+    ("Sub", dt.date, dt.timedelta): dt.date,
+    ("Sub", dt.date, dt.date): dt.timedelta,
+    ("Add", dt.timedelta, dt.timedelta): dt.timedelta,
+    ("Sub", dt.timedelta, dt.timedelta): dt.timedelta,
+    ("Div", dt.timedelta, dt.timedelta): float,
+    ("FloorDiv", dt.timedelta, dt.timedelta): int,
+    ("Mod", dt.timedelta, dt.timedelta): dt.timedelta,
+}
+
+
+def binary(operator: str, left: Any, right: Any) -> Any:
+    """The type of `left operator right`."""
+    results = [
+        _binary(operator, a, b) for a in members(without_none(left)) for b in members(without_none(right))
+    ]
+    if len(results) > 1:  # a union's impossible pairs raise; they have no result
+        results = [result for result in results if result is not UNKNOWN] or [UNKNOWN]
+    return join(results)
+
+
+def _binary(operator: str, left: Any, right: Any) -> Any:
+    if left in NUMBERS and right in NUMBERS:
+        return _numbers(operator, left, right)
+    if (operator, left, right) in _TIMES:
+        return _TIMES[operator, left, right]
+    if dt.timedelta in (left, right) and (left in NUMBERS or right in NUMBERS):
+        return dt.timedelta if operator in ("Mult", "Div", "FloorDiv") else UNKNOWN
+    if operator == "Mod" and left in (str, bytes):
+        return left
+    if operator == "Add" and left in (str, bytes) and left is right:
+        return left
+    if operator == "Mult" and (left in NUMBERS or right in NUMBERS):
+        other = right if left in NUMBERS else left
+        if other in (str, bytes) or get_origin(other) is list:
+            return other
+        inside = element(other) if get_origin(other) is tuple else UNKNOWN
+        return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+    origins = (get_origin(left), get_origin(right))
+    if operator == "Add" and origins == (list, list):
+        return of_items(list, join([element(left), element(right)]))
+    if operator == "Add" and origins == (tuple, tuple):
+        return _joined_tuples(left, right)
+    if operator in ("BitOr", "BitAnd", "Sub", "BitXor") and origins[0] in (set, frozenset) and origins[1] in (set, frozenset):
+        return of_items(origins[0], join([element(left), element(right)]) if operator in ("BitOr", "BitXor") else element(left))
+    if operator == "BitOr" and origins == (dict, dict):
+        (k1, v1), (k2, v2) = get_args(left), get_args(right)
+        return dict[join([k1, k2]), join([v1, v2])]
+    return _overloaded(operator, left, right)
+
+
+def _joined_tuples(left: Any, right: Any) -> Any:
+    a, b = get_args(left), get_args(right)
+    if Ellipsis in a or Ellipsis in b:
+        inside = join([element(left), element(right)])
+        return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+    return tuple[(*a, *b)] if a or b else tuple[()]  # type: ignore[misc]
+
+
+def _overloaded(operator: str, left: Any, right: Any) -> Any:
+    from .inference import return_type
+
+    method = {
+        "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "Mod": "mod",
+        "BitOr": "or", "BitAnd": "and", "BitXor": "xor", "Pow": "pow", "MatMult": "matmul",
+    }.get(operator)  # fmt: skip
+    for owner, prefix in ((left, "__"), (right, "__r")):
+        function = getattr(get_origin(owner) or owner, f"{prefix}{method}__", None)
+        if function is not None:
+            found = return_type(function)
+            return owner if found is typing.Self else found
+    return UNKNOWN
+
+
+def _numbers(operator: str, left: Any, right: Any) -> Any:
+    if operator in ("BitAnd", "BitOr", "BitXor"):
+        return UNKNOWN if float in (left, right) else bool if left is right is bool else int
+    if operator in ("LShift", "RShift"):
+        return int
+    if operator == "Div":
+        return float
+    if operator == "Pow":
+        return join([int, float]) if float not in (left, right) else float
+    return float if float in (left, right) else int
+
+
+def of_items(container: Any, item: Any) -> Any:
+    """`container[item]`, or `UNKNOWN`."""
+    return UNKNOWN if item is UNKNOWN else container[item]
+
+
+def iterator_of(item: Any) -> Any:
+    """The type of an iterator over `item`."""
+    return UNKNOWN if item is UNKNOWN else abc.Iterator[item]
+
+
+def of_object(found: Any) -> Any:
+    """The type of a module-level container, from what is in it now."""
+    if isinstance(found, dict):
+        if not found:
+            return UNKNOWN
+        return dict[join([of_object(k) for k in found]), join([of_object(v) for v in found.values()])]
+    if isinstance(found, tuple):
+        parts = tuple(of_object(part) for part in found)
+        return UNKNOWN if UNKNOWN in parts else tuple[parts] if parts else tuple[()]
+    if isinstance(found, (list, set, frozenset)):
+        return of_items(type(found), join([of_object(part) for part in found])) if found else UNKNOWN
+    return type(found)
+
+
+def element(iterable: Any) -> Any:
+    """The type of the items of a type."""
+    iterable = strip(iterable)
+    origin, args = get_origin(iterable), get_args(iterable)
+    if iterable is str:
+        return str
+    if iterable in (bytes, range):
+        return int
+    if origin is tuple:
+        if Ellipsis in args:
+            return args[0]
+        return join(list(args)) if args else UNKNOWN
+    if origin is dict or (origin in _LISTS and args):
+        return args[0]
+    return _iteration_hint(iterable)
+
+
+def _iteration_hint(iterable: Any) -> Any:
+    from .inference import return_type
+
+    function = getattr(get_origin(iterable) or iterable, "__iter__", None)
+    found = return_type(function) if function is not None else UNKNOWN
+    return get_args(found)[0] if get_args(found) else UNKNOWN
+
+
+def subscript(owner: Any, key: ast.expr, types: Types) -> Any:
+    """The type of `owner[key]`."""
+    from .inference import return_type
+
+    owner = strip(owner)
+    origin, args = get_origin(owner), get_args(owner)
+    if owner is str or origin is list:
+        return owner if isinstance(key, ast.Slice) or owner is str else args[0]
+    if owner is bytes:
+        return bytes if isinstance(key, ast.Slice) else int
+    if owner is range:
+        return range if isinstance(key, ast.Slice) else int
+    if origin is dict:
+        return args[1]
+    if origin is tuple:
+        index = _constant_index(key)
+        if isinstance(key, ast.Slice):
+            inside = element(owner)
+            return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+        if Ellipsis not in args and index is not None and -len(args) <= index < len(args):
+            return args[index]
+        return element(owner)
+    function = getattr(origin or owner, "__getitem__", None)
+    return return_type(function) if function is not None else UNKNOWN
+
+
+def _constant_index(key: ast.expr) -> int | None:
+    try:
+        found = ast.literal_eval(key)
+    except (ValueError, TypeError):
+        return None
+    return found if type(found) is int else None
+
+
+_FIXED: dict[Any, Any] = {
+    len: int, repr: str, ascii: str, format: str, chr: str, ord: int, hash: int, id: int, any: bool, all: bool,
+    isinstance: bool, issubclass: bool, callable: bool, hasattr: bool, bool: bool, int: int, str: str, float: float,
+    bytes: bytes, range: range, bin: str, hex: str, oct: str, print: type(None), input: str,
+}  # fmt: skip
+
+
+def call(function: Any, node: ast.Call, types: Types) -> Any:
+    """The type of a call of a builtin, or `UNKNOWN` when it is not one that is known here."""
+    try:
+        if function in _FIXED:
+            return _FIXED[function]
+    except TypeError:  # unhashable
+        return UNKNOWN
+    args = [types.of(arg) for arg in node.args if not isinstance(arg, ast.Starred)]
+    first = args[0] if args else UNKNOWN
+    inside = types.element(first) if args else UNKNOWN
+    if function in (list, sorted):
+        return of_items(list, inside)
+    if function in (set, frozenset):
+        return of_items(function, inside)
+    if function is tuple:
+        return (tuple[inside, ...] if inside is not UNKNOWN else UNKNOWN) if args else tuple[()]
+    if function is dict:
+        return _dict_call(node, first, inside)
+    if function in (min, max):
+        found = inside if len(args) == 1 else join(args)
+        default = [types.of(keyword.value) for keyword in node.keywords if keyword.arg == "default"]
+        return join([found, *default])
+    if function is sum:
+        return join([int if inside is bool else inside, *(args[1:] or [int])])
+    if function in (abs, round, divmod, pow):
+        return _arithmetic(function, args)
+    if function in (reversed, iter, filter):
+        return iterator_of(inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN)
+    if function is next:
+        return join([inside, *args[1:]])
+    if function is enumerate:
+        return UNKNOWN if inside is UNKNOWN else abc.Iterator[tuple[int, inside]]
+    if function is zip:
+        parts = tuple(types.element(arg) for arg in args)
+        return UNKNOWN if UNKNOWN in parts or not parts else abc.Iterator[tuple[parts]]  # type: ignore[valid-type]
+    if function in (msgspec.structs.replace,):
+        return first
+    return UNKNOWN
+
+
+def _dict_call(node: ast.Call, first: Any, inside: Any) -> Any:
+    if get_origin(first) is dict and not node.keywords:
+        return first
+    args = get_args(inside)
+    if get_origin(inside) is tuple and len(args) == 2 and Ellipsis not in args:
+        return dict[args[0], args[1]]  # type: ignore[valid-type]
+    return UNKNOWN
+
+
+def _arithmetic(function: Any, args: list[Any]) -> Any:
+    if not args:
+        return UNKNOWN
+    if function is abs:
+        return int if args[0] is bool else args[0]
+    if function is round:
+        return int if len(args) == 1 else args[0]
+    if function is divmod and len(args) == 2:
+        quotient = binary("FloorDiv", *args)
+        remainder = binary("Mod", *args)
+        return UNKNOWN if UNKNOWN in (quotient, remainder) else tuple[quotient, remainder]
+    return UNKNOWN
+
+
+_STR: dict[str, Any] = {
+    **dict.fromkeys(
+        "upper lower title strip lstrip rstrip replace format join capitalize casefold center ljust rjust zfill "
+        "removeprefix removesuffix swapcase expandtabs translate format_map".split(),
+        str,
+    ),
+    **dict.fromkeys("startswith endswith isdigit isalpha isalnum isspace islower isupper isidentifier".split(), bool),
+    **dict.fromkeys("find rfind index rindex count".split(), int),
+    "split": list[str], "rsplit": list[str], "splitlines": list[str], "encode": bytes,
+    "partition": tuple[str, str, str], "rpartition": tuple[str, str, str],
+}  # fmt: skip
+_RANDOM: dict[str, Any] = {
+    "random": float, "uniform": float, "gauss": float, "triangular": float, "normalvariate": float,
+    "randint": int, "randrange": int, "getrandbits": int, "shuffle": type(None), "randbytes": bytes,
+    "expovariate": float, "betavariate": float,
+}  # fmt: skip
+_DATETIME: dict[str, Any] = {
+    "isoformat": str, "strftime": str, "total_seconds": float, "timestamp": float, "weekday": int,
+    "astimezone": dt.datetime, "date": dt.date, "time": dt.time, "toordinal": int,
+}  # fmt: skip
+
+
+def method(owner: Any, name: str, node: ast.Call, types: Types) -> Any:
+    """The type of `value.name(...)` for a value of type `owner`."""
+    from .inference import hints_of, return_type
+
+    owner = strip(owner)
+    origin, args = get_origin(owner), get_args(owner)
+    if owner is str:
+        return _STR.get(name, UNKNOWN)
+    if owner is bytes:
+        return str if name in ("decode", "hex") else _STR.get(name, UNKNOWN) if _STR.get(name) in (int, bool) else UNKNOWN
+    if owner is int:
+        return {"bit_length": int, "bit_count": int, "conjugate": int}.get(name, UNKNOWN)
+    if owner is float:
+        return bool if name == "is_integer" else UNKNOWN
+    if origin is list:
+        return {"pop": args[0], "copy": owner, "index": int, "count": int}.get(name, _NONE.get(name, UNKNOWN))
+    if origin in (set, frozenset):
+        return {"pop": args[0], "copy": owner, "union": owner, "intersection": owner, "difference": owner}.get(
+            name, _NONE.get(name, bool if name.startswith("is") else UNKNOWN)
+        )
+    if origin is dict:
+        return _dict_method(owner, args, name, node, types)
+    if origin is tuple:
+        return int if name in ("index", "count") else UNKNOWN
+    if owner in (dt.datetime, dt.date, dt.timedelta, dt.time):
+        return owner if name == "replace" else _DATETIME.get(name, UNKNOWN)
+    if isinstance(owner, type) and issubclass(owner, random.Random):
+        if name == "choice":
+            return types.element(types.of(node.args[0])) if node.args else UNKNOWN
+        if name in ("sample", "choices"):
+            return of_items(list, types.element(types.of(node.args[0]))) if node.args else UNKNOWN
+        return _RANDOM.get(name, UNKNOWN)
+    function = getattr(origin or owner, name, None)
+    if function is None:
+        return UNKNOWN
+    if hints_of(function).get("return") is typing.Self:
+        return owner
+    return return_type(function)
+
+
+_NONE: dict[str, Any] = dict.fromkeys(
+    "append extend insert remove clear sort reverse add discard update".split(), type(None)
+)
+
+
+def _dict_method(owner: Any, args: tuple[Any, ...], name: str, node: ast.Call, types: Types) -> Any:
+    key, value = args
+    if name in ("get", "pop", "setdefault"):
+        if len(node.args) > 1:
+            return value if name == "setdefault" else join([value, types.of(node.args[1])])
+        return join([value, type(None)]) if name == "get" else value
+    found = {
+        "keys": abc.Iterable[key],
+        "values": abc.Iterable[value],
+        "items": abc.Iterable[tuple[key, value]],
+        "copy": owner,
+        "popitem": tuple[key, value],
+    }
+    return found.get(name, _NONE.get(name, UNKNOWN))
+
+
+def attribute(cls: type, name: str) -> Any:
+    """The type of a data attribute of a builtin class."""
+    if issubclass(cls, (dt.datetime, dt.date, dt.time)):
+        return {"tzinfo": join([dt.tzinfo, type(None)])}.get(name, int)
+    if issubclass(cls, dt.timedelta):
+        return int
+    if issubclass(cls, range) and name in ("start", "stop", "step"):
+        return int
+    return UNKNOWN

@@ -1,0 +1,129 @@
+"""Which names a piece of syntax reads, binds and deletes, seen from the workflow's own scope.
+
+Nested functions, lambdas and comprehensions are looked into only for the workflow's variables they use.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all below it that run in the workflow's own scope, in source order."""
+    yield node
+    if isinstance(node, SCOPES):
+        for part in _evaluated_here(node):
+            yield from own_nodes(part)
+    elif isinstance(node, COMPREHENSIONS):
+        yield from own_nodes(node.generators[0].iter)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from own_nodes(child)
+
+
+def _evaluated_here(node: ast.AST) -> list[ast.expr]:
+    """What a nested definition evaluates at once: decorators, defaults, bases."""
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default)]
+    return [*getattr(node, "decorator_list", []), *defaults]
+
+
+def has_wait(node: ast.AST) -> bool:
+    """Whether an `await` runs as part of this node."""
+    return any(isinstance(part, ast.Await) for part in own_nodes(node))
+
+
+def any_wait(nodes: Iterable[ast.AST]) -> bool:
+    """Whether an `await` runs as part of any of these."""
+    return any(has_wait(node) for node in nodes)
+
+
+def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+    star = [arg for arg in (arguments.vararg, arguments.kwarg) if arg]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *star]
+
+
+def reads(node: ast.AST) -> set[str]:
+    """The names that this node reads from the workflow's scope, with nested scopes taken out exactly."""
+    found: set[str] = set()
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        return found
+    if isinstance(node, ast.Lambda):
+        found = reads(node.body) - {arg.arg for arg in _arguments(node.args)}
+        for part in _evaluated_here(node):
+            found |= reads(part)
+        return found
+    if isinstance(node, COMPREHENSIONS):
+        return _comprehension_reads(node)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return _definition_reads(node)
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        found.add(node.target.id)
+    for child in ast.iter_child_nodes(node):
+        found |= reads(child)
+    return found
+
+
+def _comprehension_reads(node: ast.AST) -> set[str]:
+    assert isinstance(node, COMPREHENSIONS)
+    targets: set[str] = set()
+    inner: set[str] = set()
+    for generator in node.generators:
+        targets |= bound_names(generator.target)
+        inner |= reads(generator.target)
+        for condition in generator.ifs:
+            inner |= reads(condition)
+    parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    for part in parts:
+        inner |= reads(part)
+    for generator in node.generators[1:]:
+        inner |= reads(generator.iter)
+    return (inner - targets) | reads(node.generators[0].iter)
+
+
+def _definition_reads(node: ast.AST) -> set[str]:
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    found: set[str] = set()
+    for part in _evaluated_here(node):
+        found |= reads(part)
+    inner: set[str] = set()
+    own: set[str] = set()
+    for statement in node.body:
+        inner |= reads(statement)
+        own |= bound_names(statement)
+    if isinstance(node, ast.ClassDef):
+        return found | inner
+    return found | (inner - own - {arg.arg for arg in _arguments(node.args)})
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """Names that this node may bind or delete in the workflow's scope."""
+    found: set[str] = set()
+    for part in own_nodes(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
+            found.add(part.id)
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in part.names}
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            found.add(part.name)
+        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            found.add(part.name)
+        elif isinstance(part, ast.MatchMapping) and part.rest:
+            found.add(part.rest)
+        elif isinstance(part, COMPREHENSIONS):
+            found |= {
+                inner.target.id
+                for inner in ast.walk(part)
+                if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
+            }
+    return found

@@ -54,6 +54,17 @@ class ReducerContext:
         self.connection_id = connection_id
         """The connection that the call came over; `None` for in-process calls and schedules."""
 
+    def share(self, other: ReducerContext) -> None:
+        """Become another face of `other`: the same transaction, caller and time.
+
+        For libraries whose own context is a subclass: `super().__init__` is not needed then.
+        """
+        self._runtime = other._runtime
+        self._micros = other.micros
+        self.db = other.db
+        self.sender = other.sender
+        self.connection_id = other.connection_id
+
     @property
     def micros(self) -> int:
         """The time of the transaction, in microseconds since the Unix epoch; the same however long it takes."""

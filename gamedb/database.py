@@ -540,15 +540,16 @@ class _CommittedTable(ReadTable[R]):
         with self._gate():
             return super().where(**equalities)
 
-    def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
+    def between(self, column: str | tuple[str, ...], low: Any, high: Any, *, limit: int | None = None) -> list[R]:
         with self._gate():
-            return super().between(column, low, high)
+            return super().between(column, low, high, limit=limit)
 
-    def count(self) -> int:
+    def count(self, **equalities: Any) -> int:
         with self._gate():
-            return super().count()
+            return super().count(**equalities)
 
-    __len__ = count
+    def __len__(self) -> int:
+        return self.count()
 
     def __iter__(self) -> Iterator[R]:
         with self._gate():

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from gamedb.columns import FloatType, IntType, ProductType, exact_function
+from gamedb.columns import FloatType, IntType, OptionType, ProductType, exact_function
 from gamedb.schema import Row, TableSchema, has_float
 from gamedb.store.codegen import compile_table
 from gamedb.store.index import EqualityIndex, Order, Sequence, UniqueIndex
@@ -57,7 +57,8 @@ class TableData:
         self.schema = schema
         self.rows: dict[Hashable, Row] = {}
         self.unique = {name: UniqueIndex(name) for name in schema.unique_columns}
-        self.indexes = {columns: EqualityIndex(columns) for columns in schema.indexes}
+        optional = {c.name for c in schema.columns if isinstance(c.type, OptionType)}
+        self.indexes = {columns: EqualityIndex(columns, not optional.isdisjoint(columns)) for columns in schema.indexes}
         self.order: Order | None = None
         self.journal: Journal | None = None
         self.sequence: Sequence | None = None

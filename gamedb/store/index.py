@@ -53,6 +53,11 @@ def _has_place(value: Any) -> bool:
     return value is not None and bool(value == value)
 
 
+def has_none(value: Any) -> bool:
+    """Whether a value of an index is, or holds, `None`."""
+    return value is None or (type(value) is tuple and None in value)
+
+
 class EqualityIndex:
     """value (a tuple for several columns) to the key of its row, or to a `Bucket` of keys.
 

@@ -135,6 +135,16 @@ class ProcedureContext:
         self.sender = sender
         self.connection_id = connection_id
 
+    def share(self, other: ProcedureContext, name: str) -> None:
+        """Become another face of `other` under a name of its own.
+
+        For libraries whose own context is a subclass: `super().__init__` is not needed then.
+        """
+        self._runtime = other._runtime
+        self.name = name
+        self.sender = other.sender
+        self.connection_id = other.connection_id
+
     def transaction(self) -> AbstractContextManager[ReducerContext]:
         """A transaction in the caller's name: commits at the end of the `with`, rolls back when it raises."""
         return self._runtime.transaction(sender=self.sender, connection_id=self.connection_id, name=self.name)

@@ -3,7 +3,9 @@
 from .compiler import CompileError
 from .decorators import subroutine, workflow
 from .definition import WorkflowDefinition
+from .engine import Engine
 from .errors import StateError, StateMismatch
+from .install import install
 from .language import (
     Arm,
     Backoff,
@@ -31,28 +33,77 @@ from .language import (
     unsubscribe,
     wait_all,
 )
+from .procedures import StepContext
+from .refusals import (
+    BadPayload,
+    NotFailed,
+    UnknownProcedure,
+    UnknownSignal,
+    UnknownTimer,
+    UnknownWorkflow,
+    WorkflowError,
+    WorkflowExists,
+    WorkflowFinished,
+)
+from .tables import (
+    PendingProcedure,
+    ProcedureStatus,
+    Workflow,
+    WorkflowAttribute,
+    WorkflowEvent,
+    WorkflowSignal,
+    WorkflowStatus,
+    WorkflowSubscription,
+    WorkflowTimer,
+)
+from .workflows import WorkflowCancelled, WorkflowFailed, WorkflowPending, Workflows
 
 __all__ = [
     "Arm",
     "Backoff",
+    "BadPayload",
     "Cancelled",
     "ChildCancelled",
     "ChildError",
     "ChildFailed",
     "CompileError",
+    "Engine",
     "Handle",
     "Json",
+    "NotFailed",
+    "PendingProcedure",
     "ProcedureFailed",
+    "ProcedureStatus",
     "Signal",
     "StateError",
     "StateMismatch",
+    "StepContext",
     "Struct",
     "Timer",
+    "UnknownProcedure",
+    "UnknownSignal",
+    "UnknownTimer",
+    "UnknownWorkflow",
+    "Workflow",
+    "WorkflowAttribute",
+    "WorkflowCancelled",
     "WorkflowContext",
     "WorkflowDefinition",
+    "WorkflowError",
+    "WorkflowEvent",
+    "WorkflowExists",
+    "WorkflowFailed",
+    "WorkflowFinished",
+    "WorkflowPending",
+    "WorkflowSignal",
+    "WorkflowStatus",
+    "WorkflowSubscription",
+    "WorkflowTimer",
+    "Workflows",
     "call",
     "continue_as_new",
     "gather",
+    "install",
     "select",
     "signal",
     "sleep",

@@ -7,24 +7,25 @@ reachable for `subscribe`, `unsubscribe` and `start`. This room has no behaviour
 from __future__ import annotations
 
 from contextvars import ContextVar
-from datetime import datetime
+
+from gamedb import ReducerContext
 
 from .structs import Signal
 from .waits import OnParentEnd
 
 
-class WorkflowContext:
-    """The first argument of a workflow. Engines subclass it; every method takes effect at once.
+class WorkflowContext(ReducerContext):
+    """The first argument of a workflow: a reducer context, and more. Every method takes effect at once.
 
-    `now` is fixed for the step, and aware. `entity_id`, `correlation_id` and `parent_id` are what the
-    workflow was started with.
+    `now` is fixed for the step. `entity_id`, `correlation_id` and `parent_id` are what the workflow was started with.
     """
+
+    __slots__ = ("correlation_id", "entity_id", "parent_id", "workflow_id")
 
     workflow_id: int
     entity_id: int | None
     correlation_id: str | None
     parent_id: int | None
-    now: datetime
 
     def set_attribute(self, name: str, value: str | int | float | bool | None) -> None:
         """Show `name` = `value` beside the workflow, for lists and filters; None removes it."""

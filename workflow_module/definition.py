@@ -195,6 +195,14 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
             return f"the migration of {self.name} raised {type(error).__name__}: {error}"
         return None
 
+    def fits(self, state: bytes) -> bool:
+        """Whether a stored state fits this code as it is, without `@migrate`."""
+        try:
+            frames = decode_frames(state, self._frame, self._subroutine)[1]
+        except (StateMismatch, StateError, msgspec.DecodeError):
+            return False
+        return self._migration is None or bool(frames[0]._wf_version == self.version)
+
     def view(self, state: bytes | str) -> StateView:
         """A typed look at a stored state. Raises `StateMismatch` when it does not fit."""
         frame = self._decode(state.encode() if isinstance(state, str) else state)[1][0]

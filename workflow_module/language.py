@@ -109,13 +109,13 @@ def signal(which: type[SignalT], *, timeout: timedelta | None = None, name: str 
 
 
 @lru_cache(maxsize=1024)
-def _parameters(procedure: Any) -> tuple[str, list[Any], dict[str, Any]]:
-    """Name, types of the arguments after ctx, and types by keyword."""
+def parameter_types(procedure: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The types of a procedure's arguments after ctx: by position, and by keyword."""
     function = getattr(procedure, "function", procedure)
     hints = typing.get_type_hints(function)
     names = list(inspect.signature(function).parameters)[1:]
     types = [hints.get(name, Json) for name in names]
-    return str(getattr(procedure, "name", None) or function.__name__), types, dict(zip(names, types, strict=True))
+    return types, dict(zip(names, types, strict=True))
 
 
 def _argument(value: object, annotation: Any, path: str) -> msgspec.Raw:
@@ -181,7 +181,8 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     """
     if attempts < 1:
         raise ValueError(f"attempts counts all attempts and is at least 1, not {attempts}")
-    called, types, by_name = _parameters(procedure)
+    called = str(getattr(procedure, "name", None) or procedure.__name__)
+    types, by_name = parameter_types(procedure)
     if len(args) > len(types) or not kwargs.keys() <= by_name.keys():
         raise TypeError(f"{called} takes ({', '.join(by_name)}) after ctx")
     try:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import enum
 from datetime import datetime
 
-from gamedb import AutoInc, Index, PrimaryKey, Row, ScheduleAt, f64, u32, u64
+from gamedb import AutoInc, Index, PrimaryKey, Row, ScheduleAt, u32, u64
 
 
 class WorkflowStatus(enum.Enum):
     """Where a workflow is in its life."""
 
-    SUSPENDED = "Suspended"
+    Suspended = "Suspended"
     """It waits."""
-    CANCELLING = "Cancelling"
+    Cancelling = "Cancelling"
     """It was cancelled, and waits while it cleans up."""
-    COMPLETED = "Completed"
-    FAILED = "Failed"
+    Completed = "Completed"
+    Failed = "Failed"
     """Its code raised: it is parked where it was before that step, and can be resumed."""
-    CANCELLED = "Cancelled"
+    Cancelled = "Cancelled"
 
 
 class ProcedureStatus(enum.Enum):
     """What a pending procedure is doing."""
 
-    PENDING = "Pending"
+    Pending = "Pending"
     """Its next attempt starts at `scheduled_at`, or when a worker of its queue takes it."""
-    RUNNING = "Running"
+    Running = "Running"
     """A worker has it until `scheduled_at`."""
 
 
@@ -39,7 +39,7 @@ class Workflow(Row):
     correlation_id: str | None = None
     parent_id: Index[u64 | None] = None
     on_parent_end_abandon: bool = False
-    status: WorkflowStatus = WorkflowStatus.SUSPENDED
+    status: WorkflowStatus = WorkflowStatus.Suspended
     current_step: str = ""
     """The label of the suspension point where it waits; empty before its first step."""
     current_line: u32 = 0
@@ -52,6 +52,7 @@ class Workflow(Row):
     """The traceback of a failed step, or of an error while cleaning up."""
     test_mode: bool = False
     """Timers fire by hand only."""
+    cancel_requested: bool = False
     steps: u64 = 0
     """How many steps have run."""
     unread_signals: u32 = 0
@@ -102,15 +103,15 @@ class PendingProcedure(Row):
     arguments: str
     """JSON: an array of the arguments by position and an object of those by name."""
     queue: Index[str | None] = None
-    status: ProcedureStatus = ProcedureStatus.PENDING
+    status: ProcedureStatus = ProcedureStatus.Pending
     attempt: u32 = 1
     """The number of the attempt that is next, or running."""
     attempts_max: u32
-    backoff_first_seconds: f64
-    backoff_factor: f64
-    backoff_cap_seconds: f64
-    timeout_seconds: f64 | None = None
-    heartbeat_seconds: f64 | None = None
+    backoff_first_seconds: float
+    backoff_factor: float
+    backoff_cap_seconds: float
+    timeout_seconds: float | None = None
+    heartbeat_seconds: float | None = None
     non_retryable: list[str] = []
     step_key: str
     """The same for all attempts of this call."""

@@ -1,0 +1,247 @@
+"""Runs pending procedures: attempts, backoff, timeouts, heartbeats, and leases for workers elsewhere.
+
+A pending procedure is a scheduled row: `gamedb`'s scheduler starts its attempts, also after a crash. Each attempt runs
+outside of transactions; what came of it is written in one. Results of an attempt that is not the present one are
+ignored, so a thread that cannot be stopped does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from gamedb import ProcedureContext, ReducerContext
+
+from .arming import NEVER
+from .codec import decode, encode
+from .definition import procedure_result
+from .engine import Engine
+from .errors import StateError
+from .language import parameter_types
+from .refusals import BadPayload, UnknownProcedure
+from .tables import PendingProcedure, ProcedureStatus
+from .waits import Backoff
+
+_POLL_SECONDS: Final = 0.02
+
+
+class StepContext(ProcedureContext):
+    """What a procedure gets when a workflow calls it.
+
+    `step_key` is the same for all attempts of the call, `attempt_key` changes after a recorded failure: give one of
+    them to the outside world, so that it can recognise a repeat. After a crash the attempt runs again with the same keys.
+    """
+
+    __slots__ = ("_beat", "attempt", "attempt_key", "step_key", "workflow_id")
+
+    def __init__(self, ctx: ProcedureContext, pending: PendingProcedure) -> None:
+        self.share(ctx, pending.procedure)
+        self.workflow_id = pending.workflow_id
+        self.attempt = pending.attempt
+        self.step_key = pending.step_key
+        self.attempt_key = f"{pending.step_key}-{pending.attempt}"
+        self._beat = time.monotonic()
+
+    def heartbeat(self) -> None:
+        """Say that the attempt is alive; one with a `heartbeat=` fails when it is silent for longer."""
+        self._beat = time.monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the attempt has said nothing."""
+        return time.monotonic() - self._beat
+
+
+class AttemptTimeout(Exception):
+    """An attempt took longer than its timeout, or was silent for longer than its heartbeat."""
+
+
+class Procedures:
+    """What starts, ends and hands out attempts."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # --- here
+
+    def run(self, ctx: ProcedureContext, scheduled: PendingProcedure) -> None:
+        """One attempt of a procedure of this process; or the end of a worker's lease."""
+        with ctx.transaction() as tx:
+            pending = tx.db[PendingProcedure].get(scheduled.id)
+            if pending is None or pending.scheduled_at != scheduled.scheduled_at:
+                return
+            if pending.queue is not None:
+                self._failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
+                return
+        step = StepContext(ctx, pending)
+        try:
+            result = self._call(step, pending)
+        except Exception as error:
+            self._record_failure(ctx, pending, error)
+            return
+        with ctx.transaction() as tx:
+            current = self._engine.pending(tx, pending.id, pending.attempt)
+            if current is not None:
+                self._engine.procedure_succeeded(tx, current, result)
+
+    def _call(self, step: StepContext, pending: PendingProcedure) -> str:
+        """The result as JSON."""
+        function = self._engine.procedure(pending.procedure)
+        function = getattr(function, "function", function)
+        args, kwargs = _arguments(function, pending.arguments)
+        limited = pending.timeout_seconds is not None or pending.heartbeat_seconds is not None
+        if inspect.iscoroutinefunction(function):
+            value = asyncio.run(_awaited(function(step, *args, **kwargs), pending.timeout_seconds, step, pending))
+        elif limited:
+            value = _in_thread(lambda: function(step, *args, **kwargs), step, pending)
+        else:
+            value = function(step, *args, **kwargs)
+        return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
+
+    def _record_failure(self, ctx: ProcedureContext, pending: PendingProcedure, error: Exception) -> None:
+        names = [f"{cls.__module__}:{cls.__qualname__}" for cls in type(error).__mro__]
+        final = isinstance(error, StateError) or any(name in names for name in pending.non_retryable)
+        with ctx.transaction() as tx:
+            current = self._engine.pending(tx, pending.id, pending.attempt)
+            if current is not None:
+                self._failed(tx, current, type(error).__name__, str(error), final=final)
+
+    # --- for both
+
+    def _failed(
+        self, tx: ReducerContext, pending: PendingProcedure, error_type: str, error: str, *, final: bool = False
+    ) -> None:
+        """An attempt has failed: plan the next one, or give up."""
+        text = f"{error_type}: {error}"
+        tx.log.warning(
+            "attempt %d of %d of %s (workflow %d) failed: %s",
+            pending.attempt,
+            pending.attempts_max,
+            pending.procedure,
+            pending.workflow_id,
+            text,
+        )
+        if final or pending.attempt >= pending.attempts_max:
+            self._engine.procedure_failed(tx, pending, error_type, error)
+            return
+        backoff = Backoff(
+            timedelta(seconds=pending.backoff_first_seconds),
+            pending.backoff_factor,
+            timedelta(seconds=pending.backoff_cap_seconds),
+        )
+        tx.db[PendingProcedure].update(
+            pending.replace(
+                scheduled_at=NEVER if pending.queue is not None else tx.now + backoff.delay(pending.attempt),
+                status=ProcedureStatus.Pending,
+                attempt=pending.attempt + 1,
+                worker=None,
+                last_error=text,
+            )
+        )
+        self._engine.run(tx).note(pending.workflow_id, "attempt_failed", f"{pending.procedure}: {text}")
+
+    # --- elsewhere
+
+    def take(
+        self, ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: int
+    ) -> list[PendingProcedure]:
+        """Give a worker up to `limit` calls of a queue, oldest first, each for so long."""
+        waiting = [p for p in ctx.db[PendingProcedure].where(queue=queue) if p.status is ProcedureStatus.Pending]
+        taken = []
+        for pending in sorted(waiting, key=lambda p: p.id)[:limit]:
+            taken.append(
+                ctx.db[PendingProcedure].update(
+                    pending.replace(
+                        status=ProcedureStatus.Running,
+                        worker=worker,
+                        scheduled_at=ctx.now + timedelta(seconds=lease_seconds),
+                    )
+                )
+            )
+        return taken
+
+    def extend(self, ctx: ReducerContext, pending_id: int, attempt: int, lease_seconds: float) -> None:
+        """A worker is alive: its lease begins anew."""
+        pending = self._leased(ctx, pending_id, attempt)
+        ctx.db[PendingProcedure].update(pending.replace(scheduled_at=ctx.now + timedelta(seconds=lease_seconds)))
+
+    def complete(self, ctx: ReducerContext, pending_id: int, attempt: int, result: str) -> None:
+        """An attempt of a worker has returned."""
+        self._leased(ctx, pending_id, attempt)
+        self._engine.complete_procedure(ctx, pending_id, result)
+
+    def fail(self, ctx: ReducerContext, pending_id: int, attempt: int, error_type: str, error: str) -> None:
+        """An attempt of a worker has failed."""
+        self._failed(ctx, self._leased(ctx, pending_id, attempt), error_type, error)
+
+    def _leased(self, ctx: ReducerContext, pending_id: int, attempt: int) -> PendingProcedure:
+        pending = self._engine.pending(ctx, pending_id, attempt)
+        if pending is None:
+            raise UnknownProcedure(
+                f"attempt {attempt} of pending procedure {pending_id} is over: it ended, failed, or was cancelled"
+            )
+        return pending
+
+
+def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
+    """The typed arguments; `BadPayload` when the procedure's parameters have changed so that they do not fit."""
+    positional, by_name = parameter_types(function)
+    args, kwargs = msgspec.json.decode(text, type=tuple[list[msgspec.Raw], dict[str, msgspec.Raw]])
+    try:
+        return (
+            [decode(bytes(raw), kind) for raw, kind in zip(args, positional, strict=False)],
+            {name: decode(bytes(raw), by_name[name]) for name, raw in kwargs.items()},
+        )
+    except (msgspec.DecodeError, KeyError, ValueError) as error:
+        raise BadPayload(f"the arguments of {function.__name__} do not fit its parameters: {error}") from None
+
+
+async def _awaited(coroutine: Any, timeout: float | None, step: StepContext, pending: PendingProcedure) -> Any:
+    task = asyncio.ensure_future(coroutine)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while not task.done():
+        step_seconds = None if deadline is None and pending.heartbeat_seconds is None else _POLL_SECONDS
+        await asyncio.wait({task}, timeout=step_seconds)
+        if not task.done() and (reason := _overdue(deadline, step, pending)) is not None:
+            task.cancel()
+            await asyncio.wait({task})
+            raise AttemptTimeout(reason)
+    return task.result()
+
+
+def _in_thread(work: Any, step: StepContext, pending: PendingProcedure) -> Any:
+    """Run a sync procedure with a limit: a thread cannot be stopped, so one over its limit is left alone."""
+    outcome: list[Any] = []
+    done = threading.Event()
+
+    def target() -> None:
+        try:
+            outcome.append((True, work()))
+        except BaseException as error:
+            outcome.append((False, error))
+        done.set()
+
+    deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
+    threading.Thread(target=target, name=f"gamedb-attempt-{pending.procedure}", daemon=True).start()
+    while not done.wait(_POLL_SECONDS):
+        reason = _overdue(deadline, step, pending)
+        if reason is not None:
+            raise AttemptTimeout(reason)
+    good, value = outcome[0]
+    if good:
+        return value
+    raise value
+
+
+def _overdue(deadline: float | None, step: StepContext, pending: PendingProcedure) -> str | None:
+    if deadline is not None and time.monotonic() >= deadline:
+        return f"the attempt took longer than {pending.timeout_seconds:g} s"
+    if pending.heartbeat_seconds is not None and step.silent_seconds >= pending.heartbeat_seconds:
+        return f"the attempt was silent for {pending.heartbeat_seconds:g} s"
+    return None

@@ -1,0 +1,22 @@
+"""Tracebacks as a workflow's author wants them: from the first frame of the author's code on."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def author_traceback(error: BaseException) -> str:
+    """The formatted traceback without the engine's own frames at its beginning."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    filename = trace.tb_frame.f_code.co_filename
+    return filename.startswith(_PACKAGE) or "contextlib" in filename

@@ -257,6 +257,8 @@ class TimestampType(ColumnType):
             self.refuse(value, path)
         if value.utcoffset() is None:
             self.refuse(value, path, ": it has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
+        if type(value) is datetime and value.tzinfo is UTC and not value.fold:
+            return value
         try:
             return from_micros(to_micros(value))
         except OverflowError:
@@ -573,7 +575,8 @@ class SumType(_Compound):
         return variant.from_json({k: v for k, v in value.items() if k != self.tag_field}, path)
 
     def describe(self) -> Any:
-        return {"sum": [[tag, variant.describe()] for tag, variant in self.variants.items()]}
+        named = "" if self.tag_field == "type" else f"{self.tag_field}="  # a stored value names its variant under it
+        return {"sum": [[f"{named}{tag}", variant.describe()] for tag, variant in self.variants.items()]}
 
 
 def exact_function(kind: ColumnType) -> Callable[[Any], Any] | None:
@@ -605,7 +608,11 @@ _KNOWN = (
 )
 
 
-def column_type(annotation: Any, where: str, _within: tuple[type, ...] = ()) -> ColumnType:
+Names = dict[str, Any] | None
+"""The local names around a class or function that is not at module level, for its annotations."""
+
+
+def column_type(annotation: Any, where: str, scope: Names = None, _within: tuple[type, ...] = ()) -> ColumnType:
     """The `ColumnType` of a resolved annotation; `SchemaError` naming `where` when there is none."""
     if typing.get_origin(annotation) is Annotated:
         base, *markers = typing.get_args(annotation)
@@ -614,34 +621,54 @@ def column_type(annotation: Any, where: str, _within: tuple[type, ...] = ()) -> 
                 return IntType(marker)
             if isinstance(marker, F32Marker):
                 return FloatType("f32")
-        return column_type(base, where, _within)
+        return column_type(base, where, scope, _within)
     plain = _PLAIN.get(annotation) if isinstance(annotation, type) else None
     if plain is not None:
         return plain
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        return _union(args, where, _within)
+        return _union(args, where, scope, _within)
     if origin is list:
-        return ListType(column_type(args[0], where, _within))
+        return ListType(column_type(args[0], where, scope, _within))
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return _enum(annotation, where)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return product_type(annotation, where, _within)
+        return product_type(annotation, where, scope, _within)
     hint = " (write list[T])" if annotation is list else ""
     raise SchemaError(f"{where}: {_type_name(annotation)} is not a column type{hint}; use {_KNOWN}")
 
 
-def product_type(cls: type[msgspec.Struct], where: str, _within: tuple[type, ...] = ()) -> ProductType:
+def product_type(
+    cls: type[msgspec.Struct], where: str, scope: Names = None, _within: tuple[type, ...] = ()
+) -> ProductType:
     """The product of a frozen Struct's fields."""
     if cls in _within:
         raise SchemaError(f"{where}: {cls.__name__} contains itself; recursive types cannot be columns")
     if not cls.__struct_config__.frozen:
         raise SchemaError(f"{where}: {cls.__name__} can be changed in place; declare it with frozen=True")
     check_equality(cls, where)
-    hints = resolve_hints(cls, where)
-    fields = msgspec.structs.fields(cls)
-    kinds = {f.name: column_type(hints[f.name], f"{where}.{f.name}", (*_within, cls)) for f in fields}
-    return ProductType(cls, kinds, {f.name for f in fields if f.required})
+    hints = resolve_hints(cls, where, scope if "<locals>" in cls.__qualname__ else None)
+    defaults = struct_defaults(cls)
+    kinds = {name: column_type(hints[name], f"{where}.{name}", scope, (*_within, cls)) for name in defaults}
+    return ProductType(cls, kinds, {name for name, default in defaults.items() if default is msgspec.NODEFAULT})
+
+
+class _Probe(msgspec.Struct):
+    made: list[int] = msgspec.field(default_factory=list)
+
+
+_Factory: Any = type(_Probe.__struct_defaults__[0])
+
+
+def struct_defaults(cls: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of a Struct with their default values, made anew by their factories; `NODEFAULT` without one.
+
+    As `msgspec.structs.fields`, but it leaves alone annotations, which may name local classes.
+    """
+    given = cls.__struct_defaults__
+    values = (msgspec.NODEFAULT,) * (len(cls.__struct_fields__) - len(given)) + given
+    made = (value.factory() if isinstance(value, _Factory) else value for value in values)
+    return dict(zip(cls.__struct_fields__, made, strict=True))
 
 
 def check_equality(cls: type[msgspec.Struct], where: str) -> None:
@@ -650,10 +677,10 @@ def check_equality(cls: type[msgspec.Struct], where: str) -> None:
         raise SchemaError(f"{where}: {cls.__name__} must compare by its fields; drop eq=False or its own __eq__")
 
 
-def resolve_hints(owner: Any, where: str, extra: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The annotations of a class or function with names resolved (`extra`: names around a local class)."""
+def resolve_hints(owner: Any, where: str, scope: Names = None) -> dict[str, Any]:
+    """The annotations of a class or function with names resolved."""
     try:
-        return typing.get_type_hints(owner, localns=extra, include_extras=True)
+        return typing.get_type_hints(owner, localns=scope, include_extras=True)
     except NameError as error:
         raise SchemaError(f"{where}: {error} in an annotation; define or import it first") from None
     except TypeError as error:
@@ -668,19 +695,19 @@ def _enum(cls: type[enum.Enum], where: str) -> ColumnType:
     return EnumType(cls)
 
 
-def _union(args: Iterable[Any], where: str, within: tuple[type, ...]) -> ColumnType:
+def _union(args: Iterable[Any], where: str, scope: Names, within: tuple[type, ...]) -> ColumnType:
     members = [a for a in args if a is not type(None)]
     optional = len(members) < len(tuple(args))
     if set(members) == {datetime, timedelta}:
         kind: ColumnType = ScheduleAtType()
     elif len(members) == 1:
-        kind = column_type(members[0], where, within)
+        kind = column_type(members[0], where, scope, within)
     else:
-        kind = _sum(members, where, within)
+        kind = _sum(members, where, scope, within)
     return OptionType(kind) if optional else kind
 
 
-def _sum(members: list[Any], where: str, within: tuple[type, ...]) -> ColumnType:
+def _sum(members: list[Any], where: str, scope: Names, within: tuple[type, ...]) -> ColumnType:
     variants: dict[str, ProductType] = {}
     tag_fields = set()
     for member in members:
@@ -691,7 +718,7 @@ def _sum(members: list[Any], where: str, within: tuple[type, ...]) -> ColumnType
         config = member.__struct_config__
         if not isinstance(config.tag, str):
             raise SchemaError(f"{where}: {member.__name__} stands in a union; declare it with tag=True")
-        variants[config.tag] = product_type(member, where, within)
+        variants[config.tag] = product_type(member, where, scope, within)
         tag_fields.add(config.tag_field)
     if len(variants) != len(members) or len(tag_fields) != 1:
         raise SchemaError(f"{where}: the Structs of a union need different tags in one tag_field")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from gamedb.columns import ColumnType, OptionType, ProductType, column_type, product_type, resolve_hints, shown
+from gamedb.columns import ColumnType, Names, OptionType, ProductType, column_type, product_type, resolve_hints, shown
 from gamedb.errors import ArgumentError, ColumnError, SchemaError
 from gamedb.schema import Row
 
@@ -122,7 +122,7 @@ def declare(
     lifecycle: Lifecycle | None = None,
     private: bool = False,
     public: bool = True,
-    scope: dict[str, Any] | None = None,
+    scope: Names = None,
 ) -> Function:
     """Read a decorated function; `SchemaError` says what a game function cannot have."""
     if not inspect.isfunction(function):
@@ -130,7 +130,7 @@ def declare(
     where = f"{kind} {function.__name__}"
     hints = resolve_hints(function, where, scope)
     _check_shape(function, kind, where)
-    parameters = _parameters(function, hints, where)
+    parameters = _parameters(function, hints, where, scope)
     if lifecycle is not None and parameters:
         raise SchemaError(f"{where}: a lifecycle reducer takes the context alone, not {parameters[0].name!r}")
     returned = hints.get("return", type(None))
@@ -138,10 +138,10 @@ def declare(
     many = False
     returns: ColumnType | None = None
     if kind == "view":
-        row, many = _view_result(returned, where)
-        returns = product_type(row, f"{where}: result")
+        row, many = _view_result(returned, where, scope)
+        returns = product_type(row, f"{where}: result", scope)
     elif kind == "procedure" and returned is not type(None):
-        returns = column_type(returned, f"{where}: result")
+        returns = column_type(returned, f"{where}: result", scope)
     return Function(
         name=name or function.__name__,
         kind=kind,
@@ -170,7 +170,7 @@ def _check_shape(function: Callable[..., Any], kind: Kind, where: str) -> None:
         raise SchemaError(f"{where} needs the context as its first parameter: def {function.__name__}(ctx, ...)")
 
 
-def _parameters(function: Callable[..., Any], hints: dict[str, Any], where: str) -> tuple[Parameter, ...]:
+def _parameters(function: Callable[..., Any], hints: dict[str, Any], where: str, scope: Names) -> tuple[Parameter, ...]:
     result = []
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -179,7 +179,7 @@ def _parameters(function: Callable[..., Any], hints: dict[str, Any], where: str)
             raise SchemaError(f"{where}: parameter {parameter.name!r} must not begin with an underscore")
         if parameter.name not in hints:
             raise SchemaError(f"{where}: parameter {parameter.name!r} needs a type, such as {parameter.name}: u64")
-        kind = column_type(hints[parameter.name], f"{where}: parameter {parameter.name}")
+        kind = column_type(hints[parameter.name], f"{where}: parameter {parameter.name}", scope)
         default: Any = msgspec.NODEFAULT
         if parameter.default is not parameter.empty:
             try:
@@ -191,11 +191,11 @@ def _parameters(function: Callable[..., Any], hints: dict[str, Any], where: str)
     return tuple(result)
 
 
-def _view_result(returned: Any, where: str) -> tuple[type[Row], bool]:
+def _view_result(returned: Any, where: str, scope: Names) -> tuple[type[Row], bool]:
     origin, args = typing.get_origin(returned), typing.get_args(returned)
     candidate = args[0] if origin is list else returned
     if origin is not list and args:
-        kind = column_type(returned, f"{where}: result")
+        kind = column_type(returned, f"{where}: result", scope)
         inner = kind.inner if isinstance(kind, OptionType) else kind
         candidate = inner.cls if isinstance(inner, ProductType) else None
     if not (isinstance(candidate, type) and issubclass(candidate, Row)):

@@ -74,6 +74,11 @@ class Module:
 
     # --- tables
 
+    @property
+    def tables(self) -> dict[str, TableSchema]:
+        """The tables by name, those of included modules among them."""
+        return self.resolve().tables
+
     @overload
     def table(self, cls: C, /) -> C: ...
     @overload
@@ -231,10 +236,15 @@ class Module:
         for module in self._modules():
             for schema in module._tables:
                 _claim(owners, f"table {schema.name!r}", module.name)
+                _check_row_is_new(schema, tables.values())
                 tables[schema.name] = schema
-            for function in module._functions:
-                if function.lifecycle is not None:
-                    lifecycle[function.lifecycle].append(function)
+            for declared in module._functions:
+                function = declared
+                if declared.lifecycle is not None:
+                    if function.name in functions:  # every module may have its own `init`
+                        name = f"{module.name.replace('-', '_')}_{function.name}"
+                        function = msgspec.structs.replace(function, name=name)
+                    lifecycle[declared.lifecycle].append(function)
                 _claim(owners, f"function {function.name!r}", module.name)
                 functions[function.name] = function
             for migration in module._migrations:
@@ -279,6 +289,13 @@ def _claim(owners: dict[str, str], what: str, module: str) -> None:
     if what in owners:
         raise SchemaError(f"module {module!r} and module {owners[what]!r} both have a {what}; rename one")
     owners[what] = module
+
+
+def _check_row_is_new(schema: TableSchema, tables: Iterable[TableSchema]) -> None:
+    for other in tables:
+        if other.row is schema.row:
+            what = f"table {other.name!r} and table {schema.name!r}"
+            raise SchemaError(f"{schema.row.__name__} is the row of both {what}; ctx.db could not tell them apart")
 
 
 def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:

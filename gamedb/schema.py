@@ -23,6 +23,7 @@ from gamedb.columns import (
     check_equality,
     column_type,
     resolve_hints,
+    struct_defaults,
 )
 from gamedb.errors import ColumnError, SchemaError
 
@@ -167,15 +168,15 @@ def table_schema(
     columns: list[Column] = []
     primary: list[str] = []
     single: list[tuple[str, ...]] = []
-    for field in msgspec.structs.fields(cls):
-        where = f"{cls.__name__}.{field.name}"
-        markers = _markers(hints[field.name], where)
-        column = _column(field, column_type(hints[field.name], where), markers, where)
-        columns.append(column)
+    for column_name, default in struct_defaults(cls).items():
+        where = f"{cls.__name__}.{column_name}"
+        markers = _markers(hints[column_name], where)
+        kind = column_type(hints[column_name], where, scope)
+        columns.append(_column(column_name, default, kind, markers, where))
         if "PrimaryKey" in markers:
-            primary.append(field.name)
+            primary.append(column_name)
         elif "Index" in markers:
-            single.append((field.name,))
+            single.append((column_name,))
     if not columns:
         raise SchemaError(f"{cls.__name__} has no columns")
     if len(primary) > 1:
@@ -210,7 +211,7 @@ def _markers(hint: Any, where: str) -> set[str]:
     return set(names)
 
 
-def _column(field: Any, kind: ColumnType, markers: set[str], where: str) -> Column:
+def _column(name: str, default: Any, kind: ColumnType, markers: set[str], where: str) -> Column:
     base = kind.inner if isinstance(kind, OptionType) else kind
     if "AutoInc" in markers and not isinstance(kind, IntType):
         raise SchemaError(f"{where}: AutoInc needs an integer column, not {kind.name}")
@@ -220,16 +221,13 @@ def _column(field: Any, kind: ColumnType, markers: set[str], where: str) -> Colu
         raise SchemaError(f"{where}: {kind.name} cannot be unique (nan is not equal to itself); use an integer")
     if "PrimaryKey" in markers and isinstance(kind, OptionType):
         raise SchemaError(f"{where}: a primary key cannot be None; drop the '| None'")
-    default = field.default
-    if field.default_factory is not msgspec.NODEFAULT:
-        default = field.default_factory()
     if default is not msgspec.NODEFAULT:
         try:
             default = kind.coerce(default, where)
         except ColumnError as error:
             raise SchemaError(f"the default of {error}") from None
     return Column(
-        name=field.name,
+        name=name,
         type=kind,
         auto_inc="AutoInc" in markers,
         unique=bool(markers & {"PrimaryKey", "Unique"}),

@@ -1,0 +1,218 @@
+"""Schedules driven by a thread and by an asyncio loop; time is moved by hand, waiting is for events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gamedb import (
+    AutoInc,
+    Database,
+    ManualClock,
+    Module,
+    PrimaryKey,
+    ProcedureContext,
+    ReducerContext,
+    Row,
+    ScheduleAt,
+    SystemClock,
+    u64,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TIMEOUT = 20
+
+
+class Ring(Row):
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    at: ScheduleAt
+    what: str = "ring"
+
+
+class Job(Row):
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    at: ScheduleAt
+
+
+class Game:
+    """A database whose scheduled functions tell a queue what they were called for."""
+
+    def __init__(self, clock: Any) -> None:
+        self.fired: queue.Queue[str] = queue.Queue()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.clock = clock
+        module = Module("driven")
+        module.table(scheduled="ring")(Ring)
+        module.table(scheduled="work")(Job)
+
+        @module.reducer
+        def ring(ctx: ReducerContext, timer: Ring) -> None:
+            self.fired.put(timer.what)
+            if timer.what == "bad":
+                raise LookupError("mine")
+
+        @module.procedure
+        def work(ctx: ProcedureContext, job: Job) -> None:
+            self.fired.put("work")
+            assert self.gate.wait(TIMEOUT)
+
+        self.db = Database(module, clock=clock)
+
+    def add(self, *rows: Any) -> None:
+        with self.db.transaction() as ctx:
+            for row in rows:
+                ctx.db[type(row)].insert(row)
+
+    def next(self) -> str:
+        return self.fired.get(timeout=TIMEOUT)
+
+
+@pytest.fixture
+def game(clock: ManualClock) -> Iterator[Game]:
+    game = Game(clock)
+    with game.db:
+        yield game
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def test_the_thread_fires_what_becomes_due_by_a_commit_or_by_time(game: Game) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="at once"))
+    assert game.next() == "at once"
+    game.add(Ring(at=at(10), what="later"), Ring(at=timedelta(seconds=4), what="tick"))
+    game.clock.advance(4)
+    assert game.next() == "tick"
+    game.clock.advance(6)
+    assert [game.next(), game.next()] == ["tick", "later"]
+
+
+def test_the_thread_goes_on_after_a_raising_reducer(game: Game, caplog: pytest.LogCaptureFixture) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="bad"), Ring(at=at(0), what="good"))
+    assert [game.next(), game.next()] == ["bad", "good"]
+    assert "ring failed" in caplog.text
+
+
+def test_the_thread_ends_with_the_database(clock: ManualClock) -> None:
+    game = Game(clock)
+    before = set(threading.enumerate())
+    game.db.run()
+    [thread] = set(threading.enumerate()) - before
+    assert "driven" in thread.name
+    game.add(Ring(at=at(1)))
+    game.db.close()
+    assert not thread.is_alive()
+    clock.advance(10)
+    assert game.fired.empty()
+
+
+def test_a_callback_in_the_thread_may_close_the_database(game: Game) -> None:
+    closed = threading.Event()
+
+    def close(commit: Any) -> None:
+        game.db.close()
+        closed.set()
+
+    game.db.run()
+    game.add(Ring(at=at(1)))
+    game.db.subscribe(Ring, close)
+    game.clock.advance(1)
+    assert closed.wait(TIMEOUT)
+
+
+def test_a_blocking_procedure_does_not_stop_the_ticks(game: Game) -> None:
+    game.gate.clear()
+    game.db.run()
+    game.add(Job(at=at(0)))
+    assert game.next() == "work"
+    for n in range(3):
+        game.add(Ring(at=at(0), what=str(n)))
+        assert game.next() == str(n)
+    assert game.db.read(Job).count() == 1
+    game.gate.set()
+
+
+def test_an_interval_procedure_never_runs_twice_at_once_and_is_late_once(game: Game) -> None:
+    game.gate.clear()
+    game.db.run()
+    game.add(Job(at=timedelta(seconds=1)))
+    game.clock.advance(1)
+    assert game.next() == "work"
+    for _ in range(5):
+        game.clock.advance(1)
+    game.add(Ring(at=at(0)))
+    assert game.next() == "ring"
+    assert game.fired.empty()
+    game.gate.set()
+    assert game.next() == "work"
+    game.add(Ring(at=at(0)))
+    assert game.next() == "ring"
+
+
+def test_closing_waits_for_running_procedures(clock: ManualClock) -> None:
+    game = Game(clock)
+    game.gate.clear()
+    game.db.run()
+    game.add(Job(at=at(0)))
+    assert game.next() == "work"
+    closer = threading.Thread(target=game.db.close)
+    closer.start()
+    closer.join(0.02)
+    assert closer.is_alive()
+    game.gate.set()
+    closer.join(TIMEOUT)
+    assert not closer.is_alive()
+    assert game.db.store.tables["job"].rows == {}
+
+
+def test_the_system_clock_wakes_the_thread() -> None:
+    game = Game(SystemClock())
+    with game.db:
+        game.db.run()
+        game.add(Ring(at=datetime.now(UTC) + timedelta(seconds=0.01)))
+        assert game.next() == "ring"
+
+
+def test_the_loop_fires_what_becomes_due_and_ends_when_cancelled(game: Game) -> None:
+    async def main() -> list[str]:
+        driver = asyncio.create_task(game.db.run_async())
+        game.add(Ring(at=at(0), what="at once"))
+        first = await asyncio.to_thread(game.next)
+        game.add(Ring(at=at(5), what="later"), Job(at=at(5)))
+        await asyncio.to_thread(game.clock.advance, 5)
+        rest = {await asyncio.to_thread(game.next) for _ in range(2)}
+        assert not driver.done()
+        driver.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await driver
+        return [first, *sorted(rest)]
+
+    assert asyncio.run(main()) == ["at once", "later", "work"]
+    game.clock.advance(1)  # nobody listens any more
+    game.add(Ring(at=at(0)))
+    assert game.fired.empty()
+
+
+def test_the_loop_gives_way_while_much_is_due(game: Game) -> None:
+    async def main() -> int:
+        game.add(*[Ring(at=at(0)) for _ in range(1000)])
+        driver = asyncio.create_task(game.db.run_async())
+        turns = 0
+        while game.db.read(Ring).count():
+            await asyncio.sleep(0)
+            turns += 1
+        driver.cancel()
+        return turns
+
+    assert asyncio.run(main()) >= 5

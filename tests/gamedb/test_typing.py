@@ -1,0 +1,35 @@
+"""The code of users type-checks under mypy --strict, and what is wrong in it does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+HERE = Path(__file__).parent
+
+
+def test_a_game_type_checks_and_its_mistakes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE.parents[1])
+    file = HERE / "typed_game.py"
+    cache = str(HERE.parents[1] / ".mypy_cache" / "tests")
+    options = ["--strict", "--config-file=", "--no-error-summary", "--follow-imports=silent", "--cache-dir", cache]
+    out, err, _ = api.run([*options, str(file)])
+    assert err == ""
+    found: dict[int, list[str]] = {}
+    for line in out.splitlines():
+        match = re.match(r".*typed_game\.py:(\d+): error: (.*)", line)
+        if match:
+            found.setdefault(int(match[1]), []).append(match[2])
+        else:
+            assert ": note: " in line, line
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        wanted = re.search(r"# E: (.*)", line)
+        messages = found.pop(number, [])
+        if wanted is None:
+            assert messages == [], (number, line)
+        else:
+            assert any(wanted[1] in message for message in messages), (number, line, messages)
+    assert found == {}

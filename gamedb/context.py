@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -101,21 +100,31 @@ class ReducerContext:
         """The logger of the module."""
         return self._runtime.log
 
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
+    def savepoint(self) -> AbstractContextManager[None]:
         """A part that can fail alone: `with ctx.savepoint(): ...` undoes its own changes when it raises.
 
         The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
         Savepoints nest.
         """
-        store = self._runtime.store
-        store.savepoint()
-        try:
-            yield
-        except BaseException:
-            store.rollback_to_savepoint()
-            raise
-        store.release()
+        return _Savepoint(self._runtime.store)
+
+
+class _Savepoint:
+    """A class and not a generator: it is entered for each step of each workflow."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store.savepoint()
+
+    def __exit__(self, kind: object, _error: object, _trace: object) -> None:
+        if kind is None:
+            self._store.release()
+        else:
+            self._store.rollback_to_savepoint()
 
 
 class ProcedureContext:

@@ -104,6 +104,24 @@ def leaves(node: Node) -> Iterator[TimerLeaf | SignalLeaf | CallLeaf | ChildLeaf
         yield node
 
 
+def summary(node: Node) -> tuple[bool, list[tuple[str, int]]]:
+    """(whether a wait has only timers and signals, its deadlines by name). The wait of most workflows is flat."""
+    if type(node) is SelectNode:
+        found = []
+        for arm in node.arms:
+            if type(arm) is TimerLeaf:
+                if arm.fired is None:
+                    found.append((arm.name or "sleep", arm.due))
+            elif type(arm) is not SignalLeaf:
+                break
+            elif arm.due is not None and arm.fired is None:
+                found.append((f"timeout({arm.name})", arm.due))
+        else:
+            return True, found
+    plain = isinstance(node, DeadlineNode)
+    return plain, [(name, leaf.due or 0) for name, leaf in deadlines(node)]
+
+
 def deadlines(node: Node) -> Iterator[tuple[str, DeadlineNode]]:
     """(name as in `workflow_timer`, node) of everything that waits for a time and has not been fired."""
     for leaf in leaves(node):
@@ -125,6 +143,10 @@ class Unread(Protocol):
         """Its number by arrival."""
 
     @property
+    def name(self) -> str:
+        """The name of its class."""
+
+    @property
     def micros(self) -> int:
         """When it arrived."""
 
@@ -133,16 +155,45 @@ class Unread(Protocol):
         """The signal itself; raises when it does not fit its class any more."""
 
 
-@dataclass(slots=True)
 class Facts:
-    """What an evaluation may look at. `unread(name, n)` is the n-th oldest unread signal of a name, or None."""
+    """What an evaluation may look at; the engine fills in what needs tables.
 
-    now: int
-    manual: bool
-    unread: Callable[[str, int], Unread | None]
-    timer_value: Callable[[str], Any]
-    child_value: Callable[[ChildLeaf], Any]
-    call_value: Callable[[CallLeaf], Any]
+    `stored` is how many unread signals the inbox holds, `incoming` one that has just come and is younger than they.
+    """
+
+    __slots__ = ("incoming", "manual", "now", "stored")
+
+    def __init__(self, now: int, manual: bool, stored: int, incoming: Unread | None) -> None:
+        self.now = now
+        self.manual = manual
+        self.stored = stored
+        self.incoming = incoming
+
+    def unread(self, name: str, skip: int) -> Unread | None:
+        """The oldest unread signal of a name but for `skip` of them."""
+        there = 0
+        if self.stored:
+            found, there = self.inbox(name, skip)
+            if found is not None:
+                return found
+        incoming = self.incoming
+        return incoming if incoming is not None and incoming.name == name and skip == there else None
+
+    def inbox(self, name: str, skip: int) -> tuple[Unread | None, int]:
+        """The same from the inbox, and how many there are up to it."""
+        raise NotImplementedError
+
+    def timer_value(self, name: str) -> Any:
+        """The member of a timer's value."""
+        raise NotImplementedError
+
+    def child_value(self, leaf: ChildLeaf) -> Any:
+        """The typed result of a child."""
+        raise NotImplementedError
+
+    def call_value(self, leaf: CallLeaf) -> Any:
+        """The typed result of a call."""
+        raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -226,7 +277,16 @@ def _select(node: SelectNode, facts: Facts, counts: _Counts) -> Ready | None:
         return winner
     best: Ready | None = None
     best_counts: _Counts = counts
-    for index, arm in enumerate(node.arms):
+    index = -1
+    for arm in node.arms:
+        index += 1
+        if isinstance(arm, TimerLeaf):  # mostly not due yet
+            if arm.fired is None and (facts.manual or arm.due > facts.now):
+                continue
+        elif isinstance(arm, SignalLeaf) and not facts.stored and arm.due is None and arm.fired is None:
+            incoming = facts.incoming
+            if incoming is None or incoming.name != arm.name:
+                continue
         own = dict(counts) if counts else {}
         ready = _evaluate(arm, facts, own)
         if ready is not None and (best is None or _earlier(ready, best)):

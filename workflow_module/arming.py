@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .armed import (
     AllNode,
@@ -14,7 +15,6 @@ from .armed import (
     SelectNode,
     SignalLeaf,
     TimerLeaf,
-    deadlines,
 )
 from .tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
 from .waits import (
@@ -48,33 +48,48 @@ def _due(run: Run, after: timedelta | None) -> int | None:
 
 def arm(run: Run, row: Workflow, wait: Wait) -> Node:
     """Begin a wait: what comes back says what the workflow waits for from now on."""
-    match wait:
-        case TimerWait(timer=name, after=after, at=at):
-            due = _micros(at - EPOCH) if at is not None else _due(run, after)
-            assert due is not None
-            return TimerLeaf(name, due)
-        case SleepWait(duration=duration):
-            due = _due(run, duration)
-            assert due is not None
-            return TimerLeaf(None, due)
-        case SignalWait(signal=name, timeout=timeout):
-            return SignalLeaf(name, _due(run, timeout))
-        case SelectWait(arms=arms):
-            return SelectNode([arm(run, row, each) for each in arms])
-        case GatherWait(arms=arms, return_exceptions=keep):
-            return GatherNode([arm(run, row, each) for each in arms], keep)
-        case WaitAllWait(signals=names, timeout=timeout):
-            return AllNode(list(names), _due(run, timeout))
-        case SpawnWait():
-            child = run.start_child(
-                row.id, wait.workflow, bytes(wait.init), wait.entity_id, wait.correlation_id, wait.on_parent_end == "abandon"
-            )
-            return _child(run, child, wait.workflow, own=True)
-        case Handle(workflow_id=child, workflow_type=name):
-            return _child(run, child, name, own=False)
-        case CallWait():
-            return _call(run, row, wait)
-    raise TypeError(f"{wait!r} is not a wait")
+    begin = _BEGIN.get(type(wait))
+    if begin is None:
+        raise TypeError(f"{wait!r} is not a wait")
+    return begin(run, row, wait)
+
+
+def _timer(run: Run, _row: Workflow, wait: TimerWait) -> Node:
+    due = _due(run, wait.after) if wait.at is None else _micros(wait.at - EPOCH)
+    assert due is not None
+    return TimerLeaf(wait.timer, due)
+
+
+def _sleep(run: Run, _row: Workflow, wait: SleepWait) -> Node:
+    due = _due(run, wait.duration)
+    assert due is not None
+    return TimerLeaf(None, due)
+
+
+def _signal(run: Run, _row: Workflow, wait: SignalWait) -> Node:
+    return SignalLeaf(wait.signal, _due(run, wait.timeout))
+
+
+def _select(run: Run, row: Workflow, wait: SelectWait) -> Node:
+    return SelectNode([arm(run, row, each) for each in wait.arms])
+
+
+def _gather(run: Run, row: Workflow, wait: GatherWait) -> Node:
+    return GatherNode([arm(run, row, each) for each in wait.arms], wait.return_exceptions)
+
+
+def _wait_all(run: Run, _row: Workflow, wait: WaitAllWait) -> Node:
+    return AllNode(list(wait.signals), _due(run, wait.timeout))
+
+
+def _spawn(run: Run, row: Workflow, wait: SpawnWait) -> Node:
+    abandon = wait.on_parent_end == "abandon"
+    child = run.start_child(row.id, wait.workflow, bytes(wait.init), wait.entity_id, wait.correlation_id, abandon)
+    return _child(run, child, wait.workflow, own=True)
+
+
+def _handle(run: Run, _row: Workflow, wait: Handle[object]) -> Node:
+    return _child(run, wait.workflow_id, wait.workflow_type, own=False)
 
 
 def _child(run: Run, child_id: int, workflow_type: str, *, own: bool) -> ChildLeaf:
@@ -93,7 +108,7 @@ def _child(run: Run, child_id: int, workflow_type: str, *, own: bool) -> ChildLe
     return leaf
 
 
-def _call(run: Run, row: Workflow, wait: CallWait) -> CallLeaf:
+def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
     backoff = wait.backoff
     pending = run.ctx.db[PendingProcedure].insert(
         PendingProcedure(
@@ -116,14 +131,27 @@ def _call(run: Run, row: Workflow, wait: CallWait) -> CallLeaf:
     return CallLeaf(pending.id, wait.procedure)
 
 
-def set_timers(run: Run, row: Workflow, node: Node) -> None:
+def set_timers(run: Run, row: Workflow, due: list[tuple[str, int]]) -> None:
     """Make the workflow's timer rows those of its wait; rows that stay right are left alone."""
     table = run.ctx.db[WorkflowTimer]
-    kept = {(timer.timer_name, timer.due_at): timer for timer in table.where(workflow_id=row.id)}
-    wanted = {(name, EPOCH + timedelta(microseconds=leaf.due or 0)) for name, leaf in deadlines(node)}
-    for key, timer in kept.items():
+    there = {(timer.timer_name, timer.due_at): timer for timer in table.where(workflow_id=row.id)}
+    wanted = {(name, EPOCH + timedelta(microseconds=micros)) for name, micros in due}
+    for key, timer in there.items():
         if key not in wanted:
             table.delete(timer.scheduled_id)
-    for name, due in sorted(wanted - kept.keys()):
-        at = NEVER if row.test_mode else due
-        table.insert(WorkflowTimer(scheduled_at=at, workflow_id=row.id, timer_name=name, due_at=due))
+    for name, at in sorted(wanted - there.keys()):
+        scheduled_at = NEVER if row.test_mode else at
+        table.insert(WorkflowTimer(scheduled_at=scheduled_at, workflow_id=row.id, timer_name=name, due_at=at))
+
+
+_BEGIN: dict[type, Callable[[Run, Workflow, Any], Node]] = {
+    TimerWait: _timer,
+    SleepWait: _sleep,
+    SignalWait: _signal,
+    SelectWait: _select,
+    GatherWait: _gather,
+    WaitAllWait: _wait_all,
+    SpawnWait: _spawn,
+    Handle: _handle,
+    CallWait: _call,
+}

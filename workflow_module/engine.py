@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from gamedb import ReducerContext
 from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
 from .codec import decode, encode
 from .definition import WorkflowDefinition, procedure_result
+from .endings import delete, procedure_ended, terminate
 from .engine_context import EngineContext, key_text
 from .errors import StateError
 from .refusals import BadPayload, NotFailed, UnknownProcedure, UnknownTimer, UnknownWorkflow
@@ -30,6 +31,7 @@ from .tables import (
     WorkflowExpiry,
     WorkflowStatus,
 )
+from .timeline import note
 
 InitT = TypeVar("InitT")
 AnyDefinition = WorkflowDefinition[Any, Any]
@@ -114,20 +116,20 @@ class Engine:
         if row.status is not WorkflowStatus.Failed:
             raise NotFailed(f"workflow {workflow_id} ({row.workflow_type}) has not failed: it is {row.status.value}")
         row = ctx.db[Workflow].update(row.replace(status=WorkflowStatus.Suspended))
-        run.note(workflow_id, "resumed", "")
+        note(run, row, "resumed", "")
         run.wake(workflow_id)
         run.drain()
 
     def terminate(self, ctx: ReducerContext, workflow_id: int) -> None:
         """End a workflow in any state at once, without running its code."""
         run = self.run(ctx)
-        run.terminate(workflow_id)
+        terminate(run, workflow_id)
         run.drain()
 
     def delete(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Forget a workflow and all that belongs to it, ending it first if need be."""
         run = self.run(ctx)
-        run.delete(workflow_id)
+        delete(run, workflow_id)
         run.drain()
 
     # --- by name and JSON, for the engine's reducers
@@ -180,9 +182,7 @@ class Engine:
         for name, _, message in signals:
             if definition.signals.get(name) is not type(message):
                 raise BadPayload(f"{workflow_type} knows no signal {name!r}")
-        workflow_id = run.start(
-            workflow_type, init, entity_id, correlation_id, test_mode=test_mode, signals=signals
-        )
+        workflow_id = run.start(workflow_type, init, entity_id, correlation_id, test_mode=test_mode, signals=signals)
         run.drain()
         return workflow_id
 
@@ -209,7 +209,7 @@ class Engine:
                 return
         known = ", ".join(name for name, _ in pending) or "none"
         raise UnknownTimer(
-            f"workflow {workflow_id} ({row.workflow_type}) does not wait for a timer {timer_name!r}; it waits for: {known}"
+            f"workflow {workflow_id} ({row.workflow_type}) does not wait for timer {timer_name!r}; it waits for: {known}"
         )
 
     # --- procedures
@@ -222,13 +222,13 @@ class Engine:
     def procedure_succeeded(self, ctx: ReducerContext, pending: PendingProcedure, result: str) -> None:
         """A call has returned: its result as JSON."""
         run = self.run(ctx)
-        run.procedure_ended(pending, result, None)
+        procedure_ended(run, pending, result, None)
         run.drain()
 
     def procedure_failed(self, ctx: ReducerContext, pending: PendingProcedure, error_type: str, error: str) -> None:
         """The last attempt of a call has failed."""
         run = self.run(ctx)
-        run.procedure_ended(pending, None, (pending.attempt, error_type, error))
+        procedure_ended(run, pending, None, (pending.attempt, error_type, error))
         run.drain()
 
     def complete_procedure(self, ctx: ReducerContext, pending_id: int, result: str) -> None:
@@ -313,4 +313,4 @@ def engine_of(functions: Mapping[str, Any]) -> Engine:
     engine = getattr(function.function, "engine", None) if function is not None else None
     if not isinstance(engine, Engine):
         raise UnknownWorkflow("no workflows are installed in this module; call install(module, [...])")
-    return cast("Engine", engine)
+    return engine

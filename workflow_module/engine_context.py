@@ -62,12 +62,12 @@ class EngineContext(WorkflowContext):
         subscriptions = self.db[WorkflowSubscription]
         wanted = {"workflow_id": self.workflow_id, "signal": signal_name, "key": key_text(key)}
         if not subscriptions.count(**wanted):
-            subscriptions.insert(WorkflowSubscription(workflow_id=self.workflow_id, signal=signal_name, key=key_text(key)))
+            subscriptions.insert(
+                WorkflowSubscription(workflow_id=self.workflow_id, signal=signal_name, key=key_text(key))
+            )
 
     def unsubscribe(self, signal_name: str, key: str | int) -> None:
-        self.db[WorkflowSubscription].delete_where(
-            workflow_id=self.workflow_id, signal=signal_name, key=key_text(key)
-        )
+        self.db[WorkflowSubscription].delete_where(workflow_id=self.workflow_id, signal=signal_name, key=key_text(key))
 
     def start_child(
         self,

@@ -165,9 +165,7 @@ def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> Non
         return procedures.take(ctx, queue, worker, lease_seconds, limit)
 
     @reducer
-    def workflow_procedure_heartbeat(
-        ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float
-    ) -> None:
+    def workflow_procedure_heartbeat(ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float) -> None:
         procedures.extend(ctx, pending_id, attempt, lease_seconds)
 
     @reducer

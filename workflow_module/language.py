@@ -143,9 +143,7 @@ def call(
     name: str | None = None,
 ) -> Arm[ResultT]: ...
 @overload
-def call(
-    procedure: Callable[Concatenate[Any, P], ResultT], /, *args: P.args, **kwargs: P.kwargs
-) -> Arm[ResultT]: ...
+def call(procedure: Callable[Concatenate[Any, P], ResultT], /, *args: P.args, **kwargs: P.kwargs) -> Arm[ResultT]: ...
 @overload
 def call(
     procedure: Callable[[Any, *Args], ResultT],

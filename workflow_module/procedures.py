@@ -26,6 +26,7 @@ from .errors import StateError
 from .language import parameter_types
 from .refusals import BadPayload, UnknownProcedure
 from .tables import PendingProcedure, ProcedureStatus
+from .timeline import note_for
 from .waits import Backoff
 
 _POLL_SECONDS: Final = 0.02
@@ -35,7 +36,8 @@ class StepContext(ProcedureContext):
     """What a procedure gets when a workflow calls it.
 
     `step_key` is the same for all attempts of the call, `attempt_key` changes after a recorded failure: give one of
-    them to the outside world, so that it can recognise a repeat. After a crash the attempt runs again with the same keys.
+    them to the outside world, so that it can recognise a repeat. After a crash the attempt runs again with the same
+    keys.
     """
 
     __slots__ = ("_beat", "attempt", "attempt_key", "step_key", "workflow_id")
@@ -144,7 +146,7 @@ class Procedures:
                 last_error=text,
             )
         )
-        self._engine.run(tx).note(pending.workflow_id, "attempt_failed", f"{pending.procedure}: {text}")
+        note_for(self._engine.run(tx), pending.workflow_id, "attempt_failed", f"{pending.procedure}: {text}")
 
     # --- elsewhere
 
@@ -153,18 +155,12 @@ class Procedures:
     ) -> list[PendingProcedure]:
         """Give a worker up to `limit` calls of a queue, oldest first, each for so long."""
         waiting = [p for p in ctx.db[PendingProcedure].where(queue=queue) if p.status is ProcedureStatus.Pending]
-        taken = []
-        for pending in sorted(waiting, key=lambda p: p.id)[:limit]:
-            taken.append(
-                ctx.db[PendingProcedure].update(
-                    pending.replace(
-                        status=ProcedureStatus.Running,
-                        worker=worker,
-                        scheduled_at=ctx.now + timedelta(seconds=lease_seconds),
-                    )
-                )
-            )
-        return taken
+        lease_end = ctx.now + timedelta(seconds=lease_seconds)
+        table = ctx.db[PendingProcedure]
+        return [
+            table.update(pending.replace(status=ProcedureStatus.Running, worker=worker, scheduled_at=lease_end))
+            for pending in sorted(waiting, key=lambda p: p.id)[:limit]
+        ]
 
     def extend(self, ctx: ReducerContext, pending_id: int, attempt: int, lease_seconds: float) -> None:
         """A worker is alive: its lease begins anew."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from datetime import datetime
 
+import msgspec
+
 from gamedb import AutoInc, Index, PrimaryKey, Row, ScheduleAt, u32, u64
 
 
@@ -112,7 +114,7 @@ class PendingProcedure(Row):
     backoff_cap_seconds: float
     timeout_seconds: float | None = None
     heartbeat_seconds: float | None = None
-    non_retryable: list[str] = []
+    non_retryable: list[str] = msgspec.field(default_factory=list)
     step_key: str
     """The same for all attempts of this call."""
     worker: str | None = None

@@ -132,7 +132,9 @@ class Workflows:
         """The row; `UnknownWorkflow` when there is none."""
         row = self.find(workflow_id)
         if row is None:
-            raise UnknownWorkflow(f"there is no workflow {workflow_id}; it never was, or was deleted after its retention")
+            raise UnknownWorkflow(
+                f"there is no workflow {workflow_id}; it never was, or was deleted after its retention"
+            )
         return row
 
     def by_correlation(self, workflow: WorkflowDefinition[Any, Any], correlation_id: str) -> Workflow | None:
@@ -182,4 +184,3 @@ class Workflows:
             ):
                 raise TimeoutError(f"workflow {workflow_id} has not ended within {timeout}")
         return self.result(workflow_id)
-

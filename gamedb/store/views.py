@@ -124,14 +124,17 @@ class ReadTable(Generic[R]):
         if not equalities:
             return len(self.data.rows)
         index = self.data.indexes.get(tuple(equalities))
-        if index is not None:
-            values = tuple(equalities.values())
-            value = values[0] if len(values) == 1 else values
-            if not has_none(value):
-                found = index.keys.get(value)
-                if found is not None:
-                    return len(found) if type(found) is Bucket else 1
-        return len(self.where(**equalities))
+        values = tuple(equalities.values())
+        if index is None or None in values:
+            return len(self.where(**equalities))
+        found = index.keys.get(values[0] if len(values) == 1 else values)
+        if found is None:
+            return len(self.where(**equalities)) if self._odd(equalities) else 0
+        return len(found) if type(found) is Bucket else 1
+
+    def _odd(self, equalities: dict[str, Any]) -> bool:
+        """Whether a value is not in the form that rows hold (and so is perhaps there in that form)."""
+        return any(self._canonical(column, value) is not value for column, value in equalities.items())
 
     def __len__(self) -> int:
         return len(self.data.rows)

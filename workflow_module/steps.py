@@ -1,0 +1,125 @@
+"""One step of one workflow: give the code what is ready, and note what it waits for next. Runs inside a savepoint."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .armed import Node, Ready, encode_node, summary
+from .arming import arm, set_timers
+from .definition import WorkflowDefinition
+from .endings import drop_losers, finish
+from .engine_context import EngineContext
+from .errors import Cancelled
+from .inbox import ID_MAX
+from .outcome import Completed, ContinueAsNew, Event, Outcome, Suspended, Throw
+from .tables import Workflow, WorkflowStatus, WorkflowSubscription, WorkflowTimer
+from .timeline import note
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Definition = WorkflowDefinition[Any, Any]
+
+
+class Waiting:
+    """An armed wait, and what its shape tells at once."""
+
+    __slots__ = ("due", "node", "plain")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.plain, self.due = summary(node)
+
+
+class _StartState(msgspec.Struct):
+    init: msgspec.Raw
+
+
+def start_state(name: str, init: bytes) -> bytes:
+    """The state of a workflow whose code has not begun."""
+    return b'{"$workflow":' + json.dumps(name).encode() + b',"$at":"","init":' + init + b"}"
+
+
+def step(
+    run: Run, row: Workflow, definition: Definition, waiting: Waiting | None, ready: Ready | None
+) -> tuple[Workflow, Waiting | None]:
+    """Run the code from where it waits to the next wait or the end. `ready` None: it starts, or is cancelled."""
+    cancelling = ready is None and row.cancel_requested
+    if waiting is not None and not waiting.plain:
+        drop_losers(run, waiting.node)
+    event: Event | None = None
+    ctx = EngineContext(run, row)
+    if row.current_step:
+        if ready is None:
+            event = Throw(Cancelled())
+        else:
+            for signal_id in ready.taken:
+                if signal_id != ID_MAX:
+                    run.signals.delete(signal_id)
+            event = ready.event()
+        try:
+            outcome: Outcome = definition.resume(ctx, row.state_data, event)
+        except Cancelled:
+            if not row.cancel_requested:
+                raise
+            outcome = Completed(None, b"null")
+    elif cancelling:
+        outcome = Completed(None, b"null")
+    else:
+        init = definition.decode_init(bytes(msgspec.json.decode(row.state_data, type=_StartState).init))
+        outcome = definition.start(ctx, init)
+    if isinstance(outcome, Suspended):
+        return _suspended(run, row, waiting, outcome, event)
+    if row.cancel_requested:
+        return finish(run, row, WorkflowStatus.Cancelled, "cancelled", "cancelled"), None
+    if isinstance(outcome, ContinueAsNew):
+        return _continued(run, row, definition, outcome), None
+    return finish(run, row, WorkflowStatus.Completed, "completed", outcome.data.decode()), None
+
+
+def _suspended(
+    run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None
+) -> tuple[Workflow, Waiting]:
+    waiting = Waiting(arm(run, row, outcome.wait))
+    if before is None or before.due != waiting.due:
+        set_timers(run, row, waiting.due)
+    kind = "started" if event is None else "step"
+    status = WorkflowStatus.Suspended
+    if row.cancel_requested:
+        status = WorkflowStatus.Cancelling
+        kind = "cancelling" if row.status is not status else "step"
+    row = run.workflows.update(
+        row.replace(
+            status=status,
+            current_step=outcome.label,
+            current_line=outcome.line,
+            state_data=outcome.state,
+            wait_data=encode_node(waiting.node),
+            error=None,
+            steps=row.steps + 1,
+            updated_at=run.now,
+        )
+    )
+    note(run, row, kind, event)
+    return row, waiting
+
+
+def _continued(run: Run, row: Workflow, definition: Definition, outcome: ContinueAsNew) -> Workflow:
+    """Begin again under the same id; unread signals and children stay, deadlines and subscriptions do not."""
+    run.ctx.db[WorkflowTimer].delete_where(workflow_id=row.id)
+    run.ctx.db[WorkflowSubscription].delete_where(workflow_id=row.id)
+    row = run.workflows.update(
+        row.replace(
+            current_step="",
+            current_line=0,
+            state_data=start_state(definition.name, outcome.init),
+            wait_data=b"",
+            steps=row.steps + 1,
+            updated_at=run.now,
+        )
+    )
+    note(run, row, "continued", outcome.init.decode())
+    return row

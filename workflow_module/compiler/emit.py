@@ -13,8 +13,8 @@ from typing import Any
 
 from . import runtime
 from .builder import assign, located, name_of
-from .ir import CAUGHT, PREFIX, VALUE, Block, Branch, Finish, Goto, Jump, Point, Program, Propagate, Suspend
-from .names import bound_names, reads
+from .ir import CAUGHT, PREFIX, VALUE, Block, Branch, Finish, Goto, Jump, Point, Program, Propagate, Suspend, gotos
+from .names import bound_names, forget, reads
 from .source import Source
 from .storage import LABEL
 
@@ -155,7 +155,7 @@ class Emitter:
                 if in_loop:
                     result.append(assign(LEAVE, located(ast.Constant(True), statement), statement))
                 result.append(located(ast.Break() if in_loop else ast.Continue(), statement))
-            elif not any(isinstance(part, Goto) for part in ast.walk(statement)):
+            elif not gotos(statement):
                 result.append(statement)
             else:
                 result += self._place_inside(statement, in_loop)
@@ -163,9 +163,8 @@ class Emitter:
 
     def _place_inside(self, statement: ast.stmt, in_loop: bool) -> list[ast.stmt]:
         made: Any = copy.copy(statement)
-        loop = isinstance(statement, (ast.For, ast.While)) and any(
-            isinstance(part, Goto) for inner in statement.body for part in ast.walk(inner)
-        )
+        forget(made)
+        loop = isinstance(statement, (ast.For, ast.While)) and any(gotos(inner) for inner in statement.body)
         for name in ("body", "orelse", "finalbody"):
             if hasattr(made, name):
                 setattr(made, name, self._place(getattr(made, name), in_loop or (loop and name == "body")))
@@ -173,6 +172,7 @@ class Emitter:
             if hasattr(made, name):
                 parts = [copy.copy(part) for part in getattr(made, name)]
                 for part in parts:
+                    forget(part)
                     part.body = self._place(part.body, in_loop)
                 setattr(made, name, parts)
         if not loop:

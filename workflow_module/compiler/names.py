@@ -6,23 +6,53 @@ Nested functions, lambdas and comprehensions are looked into only for the workfl
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_NOTES = "_wf_notes"
+
+
+def noted(function: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
+    """Remembers on each node what the function found; nodes are not changed once they have been asked about."""
+    name = function.__name__
+
+    @wraps(function)
+    def remembering(node: ast.AST) -> T:
+        notes: dict[str, Any] = node.__dict__.setdefault(_NOTES, {})
+        if name not in notes:
+            notes[name] = function(node)
+        return notes[name]  # type: ignore[no-any-return]
+
+    return remembering
+
+
+def forget(node: ast.AST) -> None:
+    """For a copy that is going to be changed."""
+    node.__dict__.pop(_NOTES, None)
+
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+@noted
+def own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The node and all below it that run in the workflow's own scope, in source order."""
-    yield node
-    if isinstance(node, SCOPES):
-        for part in _evaluated_here(node):
-            yield from own_nodes(part)
-    elif isinstance(node, COMPREHENSIONS):
-        yield from own_nodes(node.generators[0].iter)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from own_nodes(child)
+    found: list[ast.AST] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        found.append(part)
+        if isinstance(part, SCOPES):
+            inside: list[ast.AST] = [*_evaluated_here(part)]
+        elif isinstance(part, COMPREHENSIONS):
+            inside = [part.generators[0].iter]
+        else:
+            inside = list(ast.iter_child_nodes(part))
+        waiting += reversed(inside)
+    return tuple(found)
 
 
 def _evaluated_here(node: ast.AST) -> list[ast.expr]:
@@ -34,9 +64,16 @@ def _evaluated_here(node: ast.AST) -> list[ast.expr]:
     return [*getattr(node, "decorator_list", []), *defaults]
 
 
+@noted
 def has_wait(node: ast.AST) -> bool:
     """Whether an `await` runs as part of this node."""
-    return any(isinstance(part, ast.Await) for part in own_nodes(node))
+    if isinstance(node, ast.Await):
+        return True
+    if isinstance(node, SCOPES):
+        return any(has_wait(part) for part in _evaluated_here(node))
+    if isinstance(node, COMPREHENSIONS):
+        return has_wait(node.generators[0].iter)
+    return any(has_wait(child) for child in ast.iter_child_nodes(node))
 
 
 def any_wait(nodes: Iterable[ast.AST]) -> bool:
@@ -49,18 +86,17 @@ def _arguments(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *star]
 
 
-def reads(node: ast.AST) -> set[str]:
+@noted
+def reads(node: ast.AST) -> frozenset[str]:
     """The names that this node reads from the workflow's scope, with nested scopes taken out exactly."""
-    found: set[str] = set()
     if isinstance(node, ast.Name):
-        if isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        return found
+        return frozenset({node.id}) if isinstance(node.ctx, ast.Load) else frozenset()
+    found: set[str] = set()
     if isinstance(node, ast.Lambda):
-        found = reads(node.body) - {arg.arg for arg in _arguments(node.args)}
+        found |= reads(node.body) - {arg.arg for arg in _arguments(node.args)}
         for part in _evaluated_here(node):
             found |= reads(part)
-        return found
+        return frozenset(found)
     if isinstance(node, COMPREHENSIONS):
         return _comprehension_reads(node)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -69,10 +105,10 @@ def reads(node: ast.AST) -> set[str]:
         found.add(node.target.id)
     for child in ast.iter_child_nodes(node):
         found |= reads(child)
-    return found
+    return frozenset(found)
 
 
-def _comprehension_reads(node: ast.AST) -> set[str]:
+def _comprehension_reads(node: ast.AST) -> frozenset[str]:
     assert isinstance(node, COMPREHENSIONS)
     targets: set[str] = set()
     inner: set[str] = set()
@@ -86,10 +122,10 @@ def _comprehension_reads(node: ast.AST) -> set[str]:
         inner |= reads(part)
     for generator in node.generators[1:]:
         inner |= reads(generator.iter)
-    return (inner - targets) | reads(node.generators[0].iter)
+    return frozenset(inner - targets) | reads(node.generators[0].iter)
 
 
-def _definition_reads(node: ast.AST) -> set[str]:
+def _definition_reads(node: ast.AST) -> frozenset[str]:
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     found: set[str] = set()
     for part in _evaluated_here(node):
@@ -100,11 +136,12 @@ def _definition_reads(node: ast.AST) -> set[str]:
         inner |= reads(statement)
         own |= bound_names(statement)
     if isinstance(node, ast.ClassDef):
-        return found | inner
-    return found | (inner - own - {arg.arg for arg in _arguments(node.args)})
+        return frozenset(found | inner)
+    return frozenset(found | (inner - own - {arg.arg for arg in _arguments(node.args)}))
 
 
-def bound_names(node: ast.AST) -> set[str]:
+@noted
+def bound_names(node: ast.AST) -> frozenset[str]:
     """Names that this node may bind or delete in the workflow's scope."""
     found: set[str] = set()
     for part in own_nodes(node):
@@ -126,4 +163,4 @@ def bound_names(node: ast.AST) -> set[str]:
                 for inner in ast.walk(part)
                 if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
             }
-    return found
+    return frozenset(found)

@@ -63,6 +63,8 @@ def compile_function(function: Any, *, takes_init: bool, name: str | None = None
     types.late = late.late_definitions(source, types)
     parameters = _parameters(source, types, takes_init)
     result_type = _result(source, types)
+    if takes_init:
+        storage.check_result(source, result_type)
     declared = declared_types(source, types)
     infer_variables(source, types, {**declared, **parameters})
     refuse.refuse_awaits(source, types)

@@ -20,6 +20,7 @@ from .storage import LABEL
 
 AT, NEXT, ERROR, FRAME = PREFIX + "at", PREFIX + "next", PREFIX + "error", PREFIX + "frame"
 NO_INIT = ""
+STEP = PREFIX + "step"
 LEAVE, AGAIN, TRACEBACK = PREFIX + "leave", PREFIX + "again", PREFIX + "traceback"
 
 
@@ -50,7 +51,7 @@ class Emitter:
         body.append(located(ast.While(ast.Constant(True), inner, []), node))
         body += self._still_local(inner)
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        made = ast.FunctionDef(self.source.name, arguments, body, [], None)
+        made = ast.FunctionDef(STEP, arguments, body, [], None)  # the author's name stays global: recursion
         if hasattr(ast, "TypeAlias"):
             made.type_params = []
         return located(made, node)  # type: ignore[no-any-return]
@@ -277,5 +278,6 @@ def compile_step(source: Source, function: ast.FunctionDef, state: Any) -> Calla
     found: dict[str, Any] = {}
     exec(compile(module, source.filename, "exec", dont_inherit=True), source.names, found)
     step: Any = found["_wf_make"](**helpers)
-    step.__code__ = step.__code__.replace(co_qualname=source.function.__qualname__)
+    step.__name__, step.__qualname__ = source.name, source.function.__qualname__
+    step.__code__ = step.__code__.replace(co_name=source.name, co_qualname=source.function.__qualname__)
     return step  # type: ignore[no-any-return]

@@ -102,7 +102,9 @@ def _assign(b: Builder, node: ast.Assign) -> None:
 
 def assign_to(b: Builder, target: ast.expr, lowered: ast.expr, node: ast.AST) -> None:
     """Assign to a target that may wait; `lowered` has been kept if so."""
-    if not has_wait(target):
+    if isinstance(target, ast.Starred):
+        assign_to(b, target.value, lowered, node)
+    elif not has_wait(target):
         b.emit(located(ast.Assign([target], lowered), node))
     elif isinstance(target, ast.Attribute):
         owner = value(b, target.value)
@@ -112,8 +114,6 @@ def assign_to(b: Builder, target: ast.expr, lowered: ast.expr, node: ast.AST) ->
         owner, *parts = operands(b, [target.value, *slice_parts(target.slice)])
         made = located(ast.Subscript(owner, rebuild_slice(target.slice, parts), ast.Store()), target)
         b.emit(located(ast.Assign([made], lowered), node))
-    elif isinstance(target, ast.Starred):
-        assign_to(b, target.value, lowered, node)
     else:
         assert isinstance(target, (ast.Tuple, ast.List))
         _unpack(b, target, lowered, node)

@@ -124,6 +124,15 @@ def init_codec(source: Source, annotation: Any) -> Codec:
     return codec
 
 
+def check_result(source: Source, annotation: Any) -> None:
+    """Refuse a workflow's result that cannot be stored."""
+    try:
+        codec_for(annotation)
+    except Unstorable as error:
+        assert source.node.returns is not None
+        source.refuse(source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values")
+
+
 def _stored(source: Source, types: Types, program: Program, identifier: str, point: Point) -> Stored:
     hidden = program.hidden.get(identifier)
     if hidden is not None:

@@ -143,7 +143,7 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
         name, shown, node = identifier, f"the variable {identifier}", _first_binding(source, identifier)
     if name == "init" and identifier == "init" and not hidden:
         source.refuse(node, "the variable init lives across a wait", "init names the workflow's input; use another name")
-    if found is UNKNOWN:
+    if found is UNKNOWN or (hidden is not None and found is Any):
         source.refuse(
             node,
             f"{shown} lives across the wait in line {point.line}, and its type cannot be inferred",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import compiler_support
 from workflow_module.context import WorkflowContext, active
 from workflow_module.outcome import Completed, ContinueAsNew, Suspended, Throw, Value
 from workflow_module.waits import encode_wait
@@ -81,6 +82,7 @@ class Run:
 
     trace: list[Any] = field(default_factory=list)
     ending: Any = None
+    notes: list[str] = field(default_factory=list)
 
 
 def ending_of(error: BaseException) -> tuple[Any, ...]:
@@ -116,6 +118,7 @@ def run_native(
             run.ending = ("unfinished",)
     finally:
         active.reset(token)
+        run.notes = list(compiler_support.NOTES)
         try:
             coroutine.close()
         except BaseException:
@@ -154,6 +157,7 @@ def run_compiled(
         event = script(step)
     else:
         run.ending = ("unfinished",)
+    run.notes = list(compiler_support.NOTES)
     return run
 
 

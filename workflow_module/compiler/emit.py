@@ -49,22 +49,28 @@ class Emitter:
         if self.has_handlers:
             inner = [self._guarded(inner)]
         body.append(located(ast.While(ast.Constant(True), inner, []), node))
-        body += self._still_local(inner)
+        body += self._still_local()
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         made = ast.FunctionDef(STEP, arguments, body, [], None)  # the author's name stays global: recursion
         if hasattr(ast, "TypeAlias"):
             made.type_params = []
         return located(made, node)  # type: ignore[no-any-return]
 
-    def _still_local(self, inner: list[ast.stmt]) -> list[ast.stmt]:
+    def _still_local(self) -> list[ast.stmt]:
         """Assignments that never run, for variables whose own have gone with unreachable code."""
-        module = ast.Module(inner, [])
-        bound = {name for statement in inner for name in bound_names(statement)}
-        lost = sorted((reads(module) & self.source.locals) - bound - set(self._arguments()))
         node = self.source.node
-        if not lost:
-            return []
-        return [located(ast.If(ast.Constant(False), [assign(name, located(ast.Constant(None), node), node) for name in lost], []), node)]
+        bound, read = set(self._arguments()), set()
+        for block in self.program.blocks.values():
+            for statement in block.statements:
+                bound |= bound_names(statement)
+                read |= reads(statement)
+            end = block.end
+            if isinstance(end, (Branch, Finish, Suspend)):
+                read |= reads(end.test if isinstance(end, Branch) else end.value if isinstance(end, Finish) else end.wait)
+        lost = sorted((read & self.source.locals) - bound)
+        none = located(ast.Constant(None), node)
+        never = [assign(name, none, node) for name in lost]
+        return [located(ast.If(ast.Constant(False), never, []), node)] if never else []
 
     def _arguments(self) -> list[str]:
         first = self.source.node.args.args[0].arg

@@ -37,7 +37,6 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@noted
 def own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The node and all below it that run in the workflow's own scope, in source order."""
     found: list[ast.AST] = []
@@ -45,14 +44,16 @@ def own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     while waiting:
         part = waiting.pop()
         found.append(part)
-        if isinstance(part, SCOPES):
-            inside: list[ast.AST] = [*_evaluated_here(part)]
-        elif isinstance(part, COMPREHENSIONS):
-            inside = [part.generators[0].iter]
-        else:
-            inside = list(ast.iter_child_nodes(part))
-        waiting += reversed(inside)
+        waiting += reversed(_own_children(part))
     return tuple(found)
+
+
+def _own_children(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, SCOPES):
+        return [*_evaluated_here(node)]
+    if isinstance(node, COMPREHENSIONS):
+        return [node.generators[0].iter]
+    return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.expr_context, ast.operator))]
 
 
 def _evaluated_here(node: ast.AST) -> list[ast.expr]:
@@ -67,13 +68,7 @@ def _evaluated_here(node: ast.AST) -> list[ast.expr]:
 @noted
 def has_wait(node: ast.AST) -> bool:
     """Whether an `await` runs as part of this node."""
-    if isinstance(node, ast.Await):
-        return True
-    if isinstance(node, SCOPES):
-        return any(has_wait(part) for part in _evaluated_here(node))
-    if isinstance(node, COMPREHENSIONS):
-        return has_wait(node.generators[0].iter)
-    return any(has_wait(child) for child in ast.iter_child_nodes(node))
+    return isinstance(node, ast.Await) or any(has_wait(child) for child in _own_children(node))
 
 
 def any_wait(nodes: Iterable[ast.AST]) -> bool:
@@ -143,24 +138,19 @@ def _definition_reads(node: ast.AST) -> frozenset[str]:
 @noted
 def bound_names(node: ast.AST) -> frozenset[str]:
     """Names that this node may bind or delete in the workflow's scope."""
+    if isinstance(node, ast.Name):
+        return frozenset({node.id}) if isinstance(node.ctx, (ast.Store, ast.Del)) else frozenset()
     found: set[str] = set()
-    for part in own_nodes(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
-            found.add(part.id)
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(part.name)
-        elif isinstance(part, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).partition(".")[0] for alias in part.names}
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            found.add(part.name)
-        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            found.add(part.name)
-        elif isinstance(part, ast.MatchMapping) and part.rest:
-            found.add(part.rest)
-        elif isinstance(part, COMPREHENSIONS):
-            found |= {
-                inner.target.id
-                for inner in ast.walk(part)
-                if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
-            }
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        found.add(node.name)
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        found.add(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        found.add(node.rest)
+    elif isinstance(node, COMPREHENSIONS):
+        found |= {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+    for child in _own_children(node):
+        found |= bound_names(child)
     return frozenset(found)

@@ -333,11 +333,12 @@ class Generator:
     def native_(self) -> None:
         """Constructs that stay ordinary Python, with jumps out of them."""
         before, self.waits_allowed = self.waits_allowed, False
-        self.write(f"with traced({self.int(1)}):" if self.chance(2) else "for q in (1, 2):")
-        if "for q" in self.lines[-1]:
-            self.loop_body()
-        else:
+        if self.chance(2):
+            self.write(f"with traced({self.int(1)}):")
             self.block()
+        else:
+            self.write("for q in (1, 2):")
+            self.loop_body()
         self.waits_allowed = before
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Literal, TypeVar, overload
 
 from .structs import Signal
-from .waits import Arm, GatherWait, SelectWait, SignalWait, Wait, WaitAllWait
+from .waits import Arm, GatherWait, SelectWait, SignalWait, WaitAllWait
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -35,10 +35,10 @@ S10 = TypeVar("S10", bound=Signal)
 
 def _arm(arm: object, where: str) -> Any:
     """A bare signal class stands for a wait for that signal."""
+    if isinstance(arm, Arm) and not isinstance(arm, (SelectWait, WaitAllWait)):
+        return arm
     if isinstance(arm, type) and issubclass(arm, Signal):
         return SignalWait(arm.__name__)
-    if isinstance(arm, Wait) and not isinstance(arm, (SelectWait, WaitAllWait)):
-        return arm
     raise TypeError(f"{where} takes timers, signals, sleeps, calls, spawns, handles and gathers, not {arm!r}")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from .codec import codec_for, decode, encode
+from .codec import decode, encode
 from .compiler import Code, compile_function
 from .context import WorkflowContext, active
 from .errors import StateError, StateMismatch
@@ -72,7 +72,6 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         self.__module__ = function.__module__
         self._frame = FrameCodec(self.code, self.name)
         self._migration: Migration | None = None
-        codec_for(self.result_type)
 
     def __repr__(self) -> str:
         return f"<workflow {self.name} version {self.version}>"

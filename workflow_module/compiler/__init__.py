@@ -58,11 +58,13 @@ class Code:
 def compile_function(function: Any, *, takes_init: bool, name: str | None = None) -> Code:
     """Compile a workflow (`takes_init`) or a subroutine. Raises `CompileError`."""
     source = source_of(function)
-    refuse.refuse_syntax(source)
+    refuse.refuse_syntax(source, takes_init)
     types = Types(source.names, source.locals)
     types.late = late.late_definitions(source, types)
     parameters = _parameters(source, types, takes_init)
     result_type = _result(source, types)
+    if takes_init:
+        storage.check_result(source, result_type)
     declared = declared_types(source, types)
     infer_variables(source, types, {**declared, **parameters})
     refuse.refuse_awaits(source, types)

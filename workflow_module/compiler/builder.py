@@ -183,8 +183,12 @@ class Builder:
 
 
 def located(node: Any, at: ast.AST) -> Any:
-    """The node with the source position of `at`, filled in below as well."""
-    return ast.fix_missing_locations(ast.copy_location(node, at))
+    """The node with the source position of `at`, and so for what is new below it."""
+    ast.copy_location(node, at)
+    for child in ast.iter_child_nodes(node):
+        if "lineno" not in child.__dict__:
+            located(child, at)
+    return node
 
 
 def name_of(identifier: str, at: ast.AST) -> ast.Name:

@@ -13,13 +13,14 @@ from typing import Any
 
 from . import runtime
 from .builder import assign, located, name_of
-from .ir import CAUGHT, PREFIX, VALUE, Block, Branch, Finish, Goto, Jump, Point, Program, Propagate, Suspend
-from .names import bound_names, reads
+from .ir import CAUGHT, PREFIX, VALUE, Block, Branch, Finish, Goto, Jump, Point, Program, Propagate, Suspend, gotos
+from .names import bound_names, forget, reads
 from .source import Source
 from .storage import LABEL
 
 AT, NEXT, ERROR, FRAME = PREFIX + "at", PREFIX + "next", PREFIX + "error", PREFIX + "frame"
 NO_INIT = ""
+STEP = PREFIX + "step"
 LEAVE, AGAIN, TRACEBACK = PREFIX + "leave", PREFIX + "again", PREFIX + "traceback"
 
 
@@ -48,22 +49,28 @@ class Emitter:
         if self.has_handlers:
             inner = [self._guarded(inner)]
         body.append(located(ast.While(ast.Constant(True), inner, []), node))
-        body += self._still_local(inner)
+        body += self._still_local()
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        made = ast.FunctionDef(self.source.name, arguments, body, [], None)
+        made = ast.FunctionDef(STEP, arguments, body, [], None)  # the author's name stays global: recursion
         if hasattr(ast, "TypeAlias"):
             made.type_params = []
         return located(made, node)  # type: ignore[no-any-return]
 
-    def _still_local(self, inner: list[ast.stmt]) -> list[ast.stmt]:
+    def _still_local(self) -> list[ast.stmt]:
         """Assignments that never run, for variables whose own have gone with unreachable code."""
-        module = ast.Module(inner, [])
-        bound = {name for statement in inner for name in bound_names(statement)}
-        lost = sorted((reads(module) & self.source.locals) - bound - set(self._arguments()))
         node = self.source.node
-        if not lost:
-            return []
-        return [located(ast.If(ast.Constant(False), [assign(name, located(ast.Constant(None), node), node) for name in lost], []), node)]
+        bound, read = set(self._arguments()), set()
+        for block in self.program.blocks.values():
+            for statement in block.statements:
+                bound |= bound_names(statement)
+                read |= reads(statement)
+            end = block.end
+            if isinstance(end, (Branch, Finish, Suspend)):
+                read |= reads(end.test if isinstance(end, Branch) else end.value if isinstance(end, Finish) else end.wait)
+        lost = sorted((read & self.source.locals) - bound)
+        none = located(ast.Constant(None), node)
+        never = [assign(name, none, node) for name in lost]
+        return [located(ast.If(ast.Constant(False), never, []), node)] if never else []
 
     def _arguments(self) -> list[str]:
         first = self.source.node.args.args[0].arg
@@ -155,7 +162,7 @@ class Emitter:
                 if in_loop:
                     result.append(assign(LEAVE, located(ast.Constant(True), statement), statement))
                 result.append(located(ast.Break() if in_loop else ast.Continue(), statement))
-            elif not any(isinstance(part, Goto) for part in ast.walk(statement)):
+            elif not gotos(statement):
                 result.append(statement)
             else:
                 result += self._place_inside(statement, in_loop)
@@ -163,9 +170,8 @@ class Emitter:
 
     def _place_inside(self, statement: ast.stmt, in_loop: bool) -> list[ast.stmt]:
         made: Any = copy.copy(statement)
-        loop = isinstance(statement, (ast.For, ast.While)) and any(
-            isinstance(part, Goto) for inner in statement.body for part in ast.walk(inner)
-        )
+        forget(made)
+        loop = isinstance(statement, (ast.For, ast.While)) and any(gotos(inner) for inner in statement.body)
         for name in ("body", "orelse", "finalbody"):
             if hasattr(made, name):
                 setattr(made, name, self._place(getattr(made, name), in_loop or (loop and name == "body")))
@@ -173,6 +179,7 @@ class Emitter:
             if hasattr(made, name):
                 parts = [copy.copy(part) for part in getattr(made, name)]
                 for part in parts:
+                    forget(part)
                     part.body = self._place(part.body, in_loop)
                 setattr(made, name, parts)
         if not loop:
@@ -277,5 +284,6 @@ def compile_step(source: Source, function: ast.FunctionDef, state: Any) -> Calla
     found: dict[str, Any] = {}
     exec(compile(module, source.filename, "exec", dont_inherit=True), source.names, found)
     step: Any = found["_wf_make"](**helpers)
-    step.__code__ = step.__code__.replace(co_qualname=source.function.__qualname__)
+    step.__name__, step.__qualname__ = source.name, source.function.__qualname__
+    step.__code__ = step.__code__.replace(co_name=source.name, co_qualname=source.function.__qualname__)
     return step  # type: ignore[no-any-return]

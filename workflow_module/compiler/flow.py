@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from .ir import CAUGHT, VALUE, Block, Branch, Finish, Goto, Jump, Program, Propagate, Suspend
-from .names import bound_names, reads
+from .names import bound_names, noted, reads
 
 Names = frozenset[str]
 EMPTY: Names = frozenset()
@@ -233,11 +233,11 @@ def _is_irrefutable(case: ast.match_case) -> bool:
     return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
-def _deleted(node: ast.AST) -> set[str]:
-    found = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del)
-    }
-    return found | {part.name for part in ast.walk(node) if isinstance(part, ast.ExceptHandler) and part.name}
+@noted
+def _deleted(node: ast.AST) -> frozenset[str]:
+    parts = list(ast.walk(node))
+    found = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del)}
+    return frozenset(found | {part.name for part in parts if isinstance(part, ast.ExceptHandler) and part.name})
 
 
 @dataclass(slots=True)

@@ -10,15 +10,15 @@ import ast
 import builtins
 import enum
 import inspect
-import types
+import types as python_types
 import typing
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from ..structs import Json
-from ..waits import Arm
+from .. import language
+from ..waits import Handle
 from . import builtin_types
 from .awaitables import await_type
 from .names import bound_names
@@ -56,8 +56,8 @@ class Types:
             return getattr(builtins, node.id, _ABSENT)
         if isinstance(node, ast.Attribute):
             owner = self.resolve(node.value)
-            if isinstance(owner, (types.ModuleType, type)):
-                return inspect.getattr_static(owner, node.attr, _ABSENT) if isinstance(owner, type) and not isinstance(owner, enum.EnumMeta) else getattr(owner, node.attr, _ABSENT)
+            if isinstance(owner, (python_types.ModuleType, type)):
+                return _static_attribute(owner, node.attr)
         return _ABSENT
 
     def known(self, node: ast.expr) -> Any | None:
@@ -184,7 +184,7 @@ class Types:
         return UNKNOWN if UNKNOWN in (key, value) else dict[key, value]
 
     def _Lambda(self, node: ast.Lambda) -> Any:
-        return types.FunctionType
+        return python_types.FunctionType
 
     def _Await(self, node: ast.Await) -> Any:
         return await_type(self, node.value)
@@ -207,6 +207,11 @@ class Types:
                 return special
             if isinstance(function, type):
                 return _instance(function)
+            if function is language.start and node.args:
+                return Handle[getattr(self.known(node.args[0]), "result_type", Any)]
+            owner = getattr(function, "__self__", None)
+            if isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType)) and owner is not None:
+                return builtin_types.method(type(owner), function.__name__, node, self)
             return return_type(function)
         if isinstance(node.func, ast.Lambda):
             inner = self.copy()
@@ -236,6 +241,14 @@ class Types:
                     self.bind(part, args[index] if fixed else self.element(value), into)
 
 
+def _static_attribute(owner: Any, name: str) -> Any:
+    """An attribute of a module or class, without running properties of a class."""
+    if isinstance(owner, type) and not isinstance(owner, enum.EnumMeta):
+        found = inspect.getattr_static(owner, name, _ABSENT)
+        return getattr(owner, name) if isinstance(found, (classmethod, staticmethod)) else found
+    return getattr(owner, name, _ABSENT)
+
+
 def _instance(cls: type) -> Any:
     if cls in (list, dict, set, frozenset, tuple) or cls.__flags__ & inspect.TPFLAGS_IS_ABSTRACT:
         return UNKNOWN
@@ -244,7 +257,7 @@ def _instance(cls: type) -> Any:
 
 def _type_of_object(found: Any) -> Any:
     """The type of a module-level object; of containers only when they are empty of surprises."""
-    if isinstance(found, (type, types.ModuleType)):
+    if isinstance(found, (type, python_types.ModuleType)):
         return type(found)
     if type(found) in (list, dict, set, frozenset, tuple):
         return builtin_types.of_object(found)
@@ -261,17 +274,16 @@ def hints_of(found: Any) -> dict[str, Any]:
 
 def return_type(function: Any) -> Any:
     """What calling this function gives, by its annotation."""
+    if hasattr(function, "result_type"):  # defined further down
+        return function.result_type
     function = getattr(function, "__func__", function)
-    if not isinstance(function, (types.FunctionType, functools_wrapper)):
+    if not isinstance(function, python_types.FunctionType) and not hasattr(function, "__wrapped__"):
         call = getattr(type(function), "__call__", None)
-        function = call if isinstance(call, types.FunctionType) else function
+        function = call if isinstance(call, python_types.FunctionType) else function
     found = hints_of(function).get("return", UNKNOWN)
     if inspect.iscoroutinefunction(function):
         return Coroutine[Any, Any, found] if found is not UNKNOWN else UNKNOWN
     return UNKNOWN if has_variables(found) else found
-
-
-functools_wrapper = type(typing.cast)  # plain functions; lru_cache wrappers have __wrapped__ and hints of their own
 
 
 def has_variables(annotation: Any) -> bool:
@@ -308,5 +320,3 @@ def _struct_fields(owner: Any) -> tuple[Any, ...]:
     except Exception:
         return ()
 
-
-__all__ = ["UNKNOWN", "Arm", "Awaitable", "Json", "Types", "attribute_type", "hints_of", "return_type"]

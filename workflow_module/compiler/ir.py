@@ -11,9 +11,27 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from .names import SCOPES, noted
+
 PREFIX = "_wf_"
 VALUE = PREFIX + "value"
 CAUGHT = PREFIX + "caught"
+
+
+def gotos(node: ast.stmt) -> list[Goto]:
+    """The jumps inside a statement."""
+    return [part for part in _parts(node) if isinstance(part, Goto)]
+
+
+@noted
+def _parts(node: ast.AST) -> tuple[ast.AST, ...]:
+    """The statement and the statements below it."""
+    found: list[ast.AST] = [node]
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        if not isinstance(node, SCOPES):
+            for part in getattr(node, name, []):
+                found += _parts(part)
+    return tuple(found)
 
 
 class Goto(ast.Pass):
@@ -107,7 +125,7 @@ class Block:
 
     def successors(self) -> list[int]:
         """Blocks that may run next without an exception, the one after a wait excluded."""
-        targets = [part.target for stmt in self.statements for part in ast.walk(stmt) if isinstance(part, Goto)]
+        targets = [part.target for statement in self.statements for part in gotos(statement)]
         end = self.end
         if isinstance(end, Jump):
             targets.append(end.target)

@@ -16,7 +16,7 @@ from .inference import UNKNOWN
 from .ir import Branch
 from .loops import lower_for
 from .matching import lower_match
-from .names import any_wait, bound_names, has_wait
+from .names import any_wait, bound_names, forget, has_wait
 from .regions import lower_try
 
 
@@ -51,6 +51,7 @@ def _has_jump(statement: ast.stmt) -> bool:
 
 def _inner(b: Builder, statement: ast.stmt, loop_depth: int) -> ast.stmt:
     found: Any = copy.copy(statement)
+    forget(found)
     is_loop = isinstance(statement, (ast.For, ast.While))
     for name in ("body", "orelse", "finalbody"):
         if hasattr(found, name):
@@ -60,6 +61,7 @@ def _inner(b: Builder, statement: ast.stmt, loop_depth: int) -> ast.stmt:
         parts = []
         for part in getattr(found, name, []):
             part = copy.copy(part)
+            forget(part)
             part.body = leaving(b, part.body, loop_depth)
             parts.append(part)
         if parts:
@@ -100,7 +102,9 @@ def _assign(b: Builder, node: ast.Assign) -> None:
 
 def assign_to(b: Builder, target: ast.expr, lowered: ast.expr, node: ast.AST) -> None:
     """Assign to a target that may wait; `lowered` has been kept if so."""
-    if not has_wait(target):
+    if isinstance(target, ast.Starred):
+        assign_to(b, target.value, lowered, node)
+    elif not has_wait(target):
         b.emit(located(ast.Assign([target], lowered), node))
     elif isinstance(target, ast.Attribute):
         owner = value(b, target.value)
@@ -110,8 +114,6 @@ def assign_to(b: Builder, target: ast.expr, lowered: ast.expr, node: ast.AST) ->
         owner, *parts = operands(b, [target.value, *slice_parts(target.slice)])
         made = located(ast.Subscript(owner, rebuild_slice(target.slice, parts), ast.Store()), target)
         b.emit(located(ast.Assign([made], lowered), node))
-    elif isinstance(target, ast.Starred):
-        assign_to(b, target.value, lowered, node)
     else:
         assert isinstance(target, (ast.Tuple, ast.List))
         _unpack(b, target, lowered, node)
@@ -181,6 +183,7 @@ def _augmented(b: Builder, node: ast.AugAssign) -> None:
 
 def _as_load(target: ast.expr) -> ast.expr:
     found = copy.copy(target)
+    forget(found)
     found.ctx = ast.Load()  # type: ignore[attr-defined]
     return found
 

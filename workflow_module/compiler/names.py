@@ -6,23 +6,54 @@ Nested functions, lambdas and comprehensions are looked into only for the workfl
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_NOTES = "_wf_notes"
+
+
+def noted(function: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
+    """Remembers on each node what the function found; nodes are not changed once they have been asked about."""
+    name = function.__name__
+
+    @wraps(function)
+    def remembering(node: ast.AST) -> T:
+        notes: dict[str, Any] = node.__dict__.setdefault(_NOTES, {})
+        if name not in notes:
+            notes[name] = function(node)
+        return notes[name]  # type: ignore[no-any-return]
+
+    return remembering
+
+
+def forget(node: ast.AST) -> None:
+    """For a copy that is going to be changed."""
+    node.__dict__.pop(_NOTES, None)
+
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The node and all below it that run in the workflow's own scope, in source order."""
-    yield node
+    found: list[ast.AST] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        found.append(part)
+        waiting += reversed(_own_children(part))
+    return tuple(found)
+
+
+def _own_children(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, SCOPES):
-        for part in _evaluated_here(node):
-            yield from own_nodes(part)
-    elif isinstance(node, COMPREHENSIONS):
-        yield from own_nodes(node.generators[0].iter)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from own_nodes(child)
+        return [*_evaluated_here(node)]
+    if isinstance(node, COMPREHENSIONS):
+        return [node.generators[0].iter]
+    return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.expr_context, ast.operator))]
 
 
 def _evaluated_here(node: ast.AST) -> list[ast.expr]:
@@ -34,9 +65,10 @@ def _evaluated_here(node: ast.AST) -> list[ast.expr]:
     return [*getattr(node, "decorator_list", []), *defaults]
 
 
+@noted
 def has_wait(node: ast.AST) -> bool:
     """Whether an `await` runs as part of this node."""
-    return any(isinstance(part, ast.Await) for part in own_nodes(node))
+    return isinstance(node, ast.Await) or any(has_wait(child) for child in _own_children(node))
 
 
 def any_wait(nodes: Iterable[ast.AST]) -> bool:
@@ -49,18 +81,17 @@ def _arguments(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *star]
 
 
-def reads(node: ast.AST) -> set[str]:
+@noted
+def reads(node: ast.AST) -> frozenset[str]:
     """The names that this node reads from the workflow's scope, with nested scopes taken out exactly."""
-    found: set[str] = set()
     if isinstance(node, ast.Name):
-        if isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        return found
+        return frozenset({node.id}) if isinstance(node.ctx, ast.Load) else frozenset()
+    found: set[str] = set()
     if isinstance(node, ast.Lambda):
-        found = reads(node.body) - {arg.arg for arg in _arguments(node.args)}
+        found |= reads(node.body) - {arg.arg for arg in _arguments(node.args)}
         for part in _evaluated_here(node):
             found |= reads(part)
-        return found
+        return frozenset(found)
     if isinstance(node, COMPREHENSIONS):
         return _comprehension_reads(node)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -69,10 +100,10 @@ def reads(node: ast.AST) -> set[str]:
         found.add(node.target.id)
     for child in ast.iter_child_nodes(node):
         found |= reads(child)
-    return found
+    return frozenset(found)
 
 
-def _comprehension_reads(node: ast.AST) -> set[str]:
+def _comprehension_reads(node: ast.AST) -> frozenset[str]:
     assert isinstance(node, COMPREHENSIONS)
     targets: set[str] = set()
     inner: set[str] = set()
@@ -86,10 +117,10 @@ def _comprehension_reads(node: ast.AST) -> set[str]:
         inner |= reads(part)
     for generator in node.generators[1:]:
         inner |= reads(generator.iter)
-    return (inner - targets) | reads(node.generators[0].iter)
+    return frozenset(inner - targets) | reads(node.generators[0].iter)
 
 
-def _definition_reads(node: ast.AST) -> set[str]:
+def _definition_reads(node: ast.AST) -> frozenset[str]:
     assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     found: set[str] = set()
     for part in _evaluated_here(node):
@@ -100,30 +131,26 @@ def _definition_reads(node: ast.AST) -> set[str]:
         inner |= reads(statement)
         own |= bound_names(statement)
     if isinstance(node, ast.ClassDef):
-        return found | inner
-    return found | (inner - own - {arg.arg for arg in _arguments(node.args)})
+        return frozenset(found | inner)
+    return frozenset(found | (inner - own - {arg.arg for arg in _arguments(node.args)}))
 
 
-def bound_names(node: ast.AST) -> set[str]:
+@noted
+def bound_names(node: ast.AST) -> frozenset[str]:
     """Names that this node may bind or delete in the workflow's scope."""
+    if isinstance(node, ast.Name):
+        return frozenset({node.id}) if isinstance(node.ctx, (ast.Store, ast.Del)) else frozenset()
     found: set[str] = set()
-    for part in own_nodes(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
-            found.add(part.id)
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(part.name)
-        elif isinstance(part, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).partition(".")[0] for alias in part.names}
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            found.add(part.name)
-        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            found.add(part.name)
-        elif isinstance(part, ast.MatchMapping) and part.rest:
-            found.add(part.rest)
-        elif isinstance(part, COMPREHENSIONS):
-            found |= {
-                inner.target.id
-                for inner in ast.walk(part)
-                if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
-            }
-    return found
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        found.add(node.name)
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        found.add(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        found.add(node.rest)
+    elif isinstance(node, COMPREHENSIONS):
+        found |= {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+    for child in _own_children(node):
+        found |= bound_names(child)
+    return frozenset(found)

@@ -15,7 +15,7 @@ from .source import Source
 from .typeops import members
 
 
-def refuse_syntax(source: Source) -> None:
+def refuse_syntax(source: Source, takes_init: bool) -> None:
     """What can be seen without types."""
     for statement in source.node.body:
         for node in own_nodes(statement):
@@ -24,16 +24,21 @@ def refuse_syntax(source: Source) -> None:
         _anywhere(source, node)
     for node in _nested_scopes(source.node):
         _inside_scope(source, node)
-    arguments = source.node.args
-    fixed = [arg.arg for arg in arguments.args]
+    _refuse_assigned(source, [arg.arg for arg in source.node.args.args[: 2 if takes_init else 1]])
+
+
+def _refuse_assigned(source: Source, fixed: list[str]) -> None:
+    """ctx belongs to the step, and init stays what the workflow was started with."""
     for statement in source.node.body:
         for node in own_nodes(statement):
-            if isinstance(node, ast.stmt) and not _has_body(node) and bound_names(node) & set(fixed[:1]):
-                source.refuse(node, f"{fixed[0]} is assigned", "use another name: ctx is the step's own")
+            names = bound_names(node) & set(fixed) if isinstance(node, ast.Name) or _binds_by_name(node) else set()
+            for name in names:
+                source.refuse(node, f"{name} is assigned", "use another name: ctx and init stay what they are")
 
 
-def _has_body(node: ast.stmt) -> bool:
-    return hasattr(node, "body") and not isinstance(node, (ast.FunctionDef, ast.ClassDef))
+def _binds_by_name(node: ast.AST) -> bool:
+    kinds = (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.FunctionDef, ast.Import, ast.ImportFrom)
+    return isinstance(node, kinds)
 
 
 def _nested_scopes(function: ast.AsyncFunctionDef) -> Iterator[ast.AST]:

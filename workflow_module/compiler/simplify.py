@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from .ir import Block, Branch, Goto, Jump, Program, Suspend
+from .ir import Block, Branch, Goto, Jump, Program, Suspend, gotos
 
 
 def simplify(program: Program) -> Program:
@@ -33,9 +33,8 @@ def _shorten_jumps(program: Program) -> None:
         elif isinstance(end, Branch):
             end.then, end.otherwise = final(end.then), final(end.otherwise)
         for statement in block.statements:
-            for part in ast.walk(statement):
-                if isinstance(part, Goto):
-                    part.target = final(part.target)
+            for part in gotos(statement):
+                part.target = final(part.target)
 
 
 def _reached_from(block: Block) -> list[int]:

@@ -124,6 +124,15 @@ def init_codec(source: Source, annotation: Any) -> Codec:
     return codec
 
 
+def check_result(source: Source, annotation: Any) -> None:
+    """Refuse a workflow's result that cannot be stored."""
+    try:
+        codec_for(annotation)
+    except Unstorable as error:
+        assert source.node.returns is not None
+        source.refuse(source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values")
+
+
 def _stored(source: Source, types: Types, program: Program, identifier: str, point: Point) -> Stored:
     hidden = program.hidden.get(identifier)
     if hidden is not None:
@@ -134,7 +143,7 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
         name, shown, node = identifier, f"the variable {identifier}", _first_binding(source, identifier)
     if name == "init" and identifier == "init" and not hidden:
         source.refuse(node, "the variable init lives across a wait", "init names the workflow's input; use another name")
-    if found is UNKNOWN:
+    if found is UNKNOWN or (hidden is not None and found is Any):
         source.refuse(
             node,
             f"{shown} lives across the wait in line {point.line}, and its type cannot be inferred",

@@ -9,11 +9,15 @@ from typing import Any, get_args, get_origin
 
 from . import builtin_types
 from .inference import UNKNOWN, Types, attribute_type
-from .names import own_nodes
+from .names import COMPREHENSIONS, own_nodes
 from .source import Source
 from .typeops import join, members
 
 _ROUNDS_MAX = 12
+_BINDING = (
+    ast.Assign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.ExceptHandler,
+    ast.Match, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, *COMPREHENSIONS,
+)  # fmt: skip
 _SELF_PATTERN = (bool, bytes, bytearray, dict, float, frozenset, int, list, set, str, tuple)
 
 
@@ -40,7 +44,7 @@ def own_nodes_of(source: Source) -> list[ast.AST]:
 
 def infer_variables(source: Source, types: Types, declared: dict[str, Any]) -> None:
     """Fill `types.variables`: first from what is known, then take back what rests on something unknown."""
-    nodes = own_nodes_of(source)
+    nodes = [node for node in own_nodes_of(source) if isinstance(node, _BINDING)]
     types.variables = dict(declared)
     for _ in range(_ROUNDS_MAX):
         found = {name: _known(parts) for name, parts in _contributions(nodes, types).items()}
@@ -113,7 +117,7 @@ def _contributions(nodes: list[ast.AST], types: Types) -> dict[str, list[Any]]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 into[(alias.asname or alias.name).partition(".")[0]] = UNKNOWN
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        elif isinstance(node, COMPREHENSIONS):
             for part in ast.walk(node):
                 if isinstance(part, ast.NamedExpr):
                     into[part.target.id] = UNKNOWN

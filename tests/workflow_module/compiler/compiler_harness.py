@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import sys
+import textwrap
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import compiler_support
 from workflow_module.context import WorkflowContext, active
 from workflow_module.outcome import Completed, ContinueAsNew, Suspended, Throw, Value
 from workflow_module.waits import encode_wait
@@ -62,7 +66,9 @@ def load(source: str, *, native: bool = False) -> dict[str, Any]:
         text += "\n"
     text += source
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    names: dict[str, Any] = {"__name__": f"program_{filename}"}
+    module = types.ModuleType(f"program_{filename}")
+    sys.modules[module.__name__] = module
+    names: dict[str, Any] = module.__dict__
     log: list[Any] = []
     names["emit"] = lambda *values: log.append(repr(values))
     names["LOG"] = log
@@ -76,6 +82,7 @@ class Run:
 
     trace: list[Any] = field(default_factory=list)
     ending: Any = None
+    notes: list[str] = field(default_factory=list)
 
 
 def ending_of(error: BaseException) -> tuple[Any, ...]:
@@ -111,6 +118,7 @@ def run_native(
             run.ending = ("unfinished",)
     finally:
         active.reset(token)
+        run.notes = list(compiler_support.NOTES)
         try:
             coroutine.close()
         except BaseException:
@@ -149,6 +157,7 @@ def run_compiled(
         event = script(step)
     else:
         run.ending = ("unfinished",)
+    run.notes = list(compiler_support.NOTES)
     return run
 
 
@@ -174,3 +183,24 @@ def assert_same(source: str, events: list[Any] | None = None, steps_max: int = 6
     assert compiled.ending == native.ending, f"with {events}:\n{source}"
     assert len(compiled.trace) == len(native.trace), f"with {events}:\n{source}"
     return native
+
+
+def same(body: str, events: list[Any] | None = None, *, returns: str = "int", before: str = "", steps_max: int = 60) -> Run:
+    """`assert_same` for the body of a workflow called `program`."""
+    lines = "\n".join("    " + line for line in textwrap.dedent(body).strip("\n").splitlines())
+    head = f"@workflow\nasync def program(ctx: WorkflowContext) -> {returns}:\n"
+    return assert_same(textwrap.dedent(before) + "\n" + head + lines + "\n", events, steps_max)
+
+
+def define(source: str) -> dict[str, Any]:
+    """Compile source text; gives its names."""
+    return load(textwrap.dedent(source))
+
+
+def drive(definition: Any, events: list[Any], init: Any = None, ctx: Any = None) -> Any:
+    """Start, then resume with each event in turn; gives the last outcome."""
+    script = script_of(events)
+    outcome = definition.start(ctx or Context(), init)
+    for step in range(len(events)):
+        outcome = definition.resume(ctx or Context(), outcome.state, script(step))
+    return outcome

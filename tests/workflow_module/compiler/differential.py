@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import time
 from typing import Any
 
 import compiler_support
 from compiler_harness import Run, run_compiled, run_native
-from workflow_module import Cancelled, CompileError, StateError
+from workflow_module import Cancelled, CompileError
 from workflow_module.outcome import Throw, Value
 from workflow_module.waits import decode_wait
 
@@ -41,36 +42,28 @@ def event_value(kind: Any, wait: Any) -> Any:
 
 def compare(source: str, script: list[Any]) -> str:
     """Raises `Different`; else says how the program ended."""
-    waits: list[bytes] = []
-
-    class Script:
-        def __init__(self) -> None:
-            self.run: Run | None = None
-
     def driver(runner: Any) -> Run:
         compiler_support.NOTES.clear()
-        run_trace: list[Any] = []
+        notes: list[Any] = []
+        seen: list[bytes] = []
 
         def event(step: int) -> Any:
-            run_trace.append(list(compiler_support.NOTES))
-            wait = Kinded(waits_seen[-1])
-            return event_value(script[step] if step < len(script) else 0, wait)
+            notes.append(list(compiler_support.NOTES))
+            return event_value(script[step] if step < len(script) else 0, Kinded(seen[-1]))
 
-        waits_seen: list[Any] = []
-        found = runner(source, event, STEPS_MAX, waits_seen)
-        found.trace.append(("notes", run_trace, list(compiler_support.NOTES)))
+        found: Run = runner(source, event, STEPS_MAX, seen=seen)
+        found.trace.append(("notes", notes, found.notes))
         return found
 
-    del waits, Script
     try:
-        compiled = driver(lambda *a: run_compiled(*a[:3], seen=a[3]))
+        compiled = driver(run_compiled)
     except CompileError as error:
         if "is assigned before" in error.problem or "lives across the wait" in error.problem:
             return "refused: " + error.problem.partition("(")[0][-60:]
         raise
-    if isinstance(compiled.ending, tuple) and compiled.ending[1] == "StateError":
+    if compiled.ending[:2] == ("raised", "StateError"):
         return "refused at a wait"
-    native = driver(lambda *a: run_native(*a[:3], seen=a[3]))
+    native = driver(run_native)
     for index, (ours, theirs) in enumerate(zip(compiled.trace, native.trace, strict=False)):
         if ours != theirs:
             raise Different(f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then {compiled.ending}, {native.ending}\nscript {script}\n{source}")
@@ -99,6 +92,7 @@ def main() -> None:
     for seed in range(first, first + count):
         choose = random.Random(seed).randrange
         source, script = program(choose, size), events(choose)
+        signal.alarm(20)  # a program that never ends is the generator's fault
         try:
             ending = compare(source, script)
         except Exception as error:
@@ -116,6 +110,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-_ = StateError

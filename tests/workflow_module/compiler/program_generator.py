@@ -26,7 +26,7 @@ class Generator:
         self.fresh = 0
         self.subroutines = 0
         self.waits_allowed = True
-        self.deletes = False
+        self.dict_loops = choose(2) == 0  # or deletions: taking the items first is the stated difference
 
     # helpers
 
@@ -189,18 +189,22 @@ class Generator:
             15: lambda: f"assert {self.test(2)} or True, {one()}" if self.chance(2) else f"assert {self.test(2)}, {one()}",
             16: lambda: f"bag.n = b = {one()}",
             17: lambda: f"xs[{one()} % 2], d[{two()} % 4] = {one()}, {two()}",
-            18: lambda: f"xs[{one()} % 2:{two()} % 4] = [{one()}]",
+            18: lambda: f"if len(xs) < 7: xs[{one()} % 2:{two()} % 4] = [{one()}]",
             19: lambda: f"s = f'{{{self.piece()}}}{{{self.piece()}!r}}'",
-            21: lambda: f"del {self.pick(('xs[-1]', 'd[0]', 'ys[-1]', f'd[{one()} % 4]', 'a', 'b', 'c'))}",
+            21: lambda: f"del {self.pick(self.deletable())}",
             22: lambda: f"emit(repr(xs), repr(d), bag.n, bag.items)",
             23: lambda: "c = a",
             24: lambda: f"t = ({one()}, {two()})",
             25: lambda: "await sleep(SECOND)" if self.waits_allowed else "pass",
             26: lambda: f"emit(t[{self.choose(2)}], s)",
-            27: lambda: f"xs += [{one()}]" if self.chance(2) else "xs.reverse()",
+            27: lambda: f"if len(xs) < 7: xs += [{one()}]" if self.chance(2) else "xs.reverse()",
             28: lambda: f"emit({self.pick(INTS)})",
         }
         self.write(texts.get(kind, lambda: f"{name} = {self.wait(1) if self.waits_allowed else '3'}")())
+
+    def deletable(self) -> tuple[str, ...]:
+        always = ("xs[-1]", "ys[-1]", "a", "b", "c", f"xs[{self.int(2)} % 2]")
+        return always if self.dict_loops else (*always, "d[0]", f"d[{self.int(2)} % 4]")
 
     def jump(self) -> None:
         kind = self.choose(9)
@@ -262,13 +266,13 @@ class Generator:
             3: f"for {item} in bag.items:",
             4: f"for {item}, z in enumerate(xs):",
             5: f"for {item}, z in zip(xs, ys):",
-            6: f"for {item}, z in d.items():",
+            6: f"for {item}, z in {'d.items()' if self.dict_loops else 'sorted(d.items())'}:",
             7: f"for {item} in reversed(xs):",
             8: f"for {item} in sorted(xs):",
             9: f"for {item} in (1, {self.int(1)}):",
             10: f"for z in f'{{{self.piece()}}}':",
             11: f"for {item} in {self.list(2)}:",
-            12: f"for {item} in d:",
+            12: f"for {item} in {'d' if self.dict_loops else 'list(d)'}:",
             13: f"for {item}, (z, w) in enumerate(zip(xs, bag.items), {self.int(1)}):",
             14: f"for xs[{self.int(1)} % 2] in [1, 2]:",
         }
@@ -329,11 +333,12 @@ class Generator:
     def native_(self) -> None:
         """Constructs that stay ordinary Python, with jumps out of them."""
         before, self.waits_allowed = self.waits_allowed, False
-        self.write(f"with traced({self.int(1)}):" if self.chance(2) else "for q in (1, 2):")
-        if "for q" in self.lines[-1]:
-            self.loop_body()
-        else:
+        if self.chance(2):
+            self.write(f"with traced({self.int(1)}):")
             self.block()
+        else:
+            self.write("for q in (1, 2):")
+            self.loop_body()
         self.waits_allowed = before
 
 

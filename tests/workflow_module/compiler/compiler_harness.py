@@ -37,7 +37,7 @@ class Context(WorkflowContext):
     """The least that the language needs, remembering what was done."""
 
     def __init__(self) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
         self.workflow_id = 1
         self.entity_id = self.correlation_id = self.parent_id = None
         self.done: list[tuple[Any, ...]] = []

@@ -9,7 +9,18 @@ from datetime import timedelta
 from typing import Any, Literal, TypeVar, overload
 
 from .structs import Signal
-from .waits import Arm, GatherWait, SelectWait, SignalWait, WaitAllWait
+from .waits import (
+    Arm,
+    CallWait,
+    GatherWait,
+    Handle,
+    SelectWait,
+    SignalWait,
+    SleepWait,
+    SpawnWait,
+    TimerWait,
+    WaitAllWait,
+)
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")

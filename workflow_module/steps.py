@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 Definition = WorkflowDefinition[Any, Any]
 
 
+_time = operator.itemgetter(1)
+
+
 class Waiting:
     """An armed wait, and what its shape tells at once."""
 
@@ -38,10 +42,7 @@ class Waiting:
         """Whether it was armed just now, of timers and signals, and none of its deadlines has passed."""
         if not self.plain or not self.fresh:
             return False
-        for _, micros in self.due:
-            if micros <= now:
-                return False
-        return True
+        return not self.due or min(self.due, key=_time)[1] > now
 
 
 class _StartState(msgspec.Struct):

@@ -4,6 +4,9 @@ Tables live in memory, reducers change them in transactions, scheduled tables fi
 committed is on disk. Start with `Module`, `Row` and `Database`.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from gamedb.checking import CheckReport
 from gamedb.clock import Clock, ManualClock, SystemClock
 from gamedb.commit import Commit, TableChanges
 from gamedb.context import ProcedureContext, ReducerContext, ViewContext
@@ -49,10 +52,14 @@ from gamedb.types import (
     u256,
 )
 
+if TYPE_CHECKING:
+    from gamedb.storage import MigrationContext as MigrationContext
+
 __all__ = [
     "ArgumentError",
     "AutoInc",
     "Caller",
+    "CheckReport",
     "Clock",
     "ColumnError",
     "Commit",
@@ -104,3 +111,11 @@ __all__ = [
     "u128",
     "u256",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MigrationContext":  # for annotations; its room is slow to import
+        from gamedb.storage import MigrationContext
+
+        return MigrationContext
+    raise AttributeError(f"module 'gamedb' has no attribute {name!r}")

@@ -257,6 +257,8 @@ class TimestampType(ColumnType):
             self.refuse(value, path)
         if value.utcoffset() is None:
             self.refuse(value, path, ": it has no time zone; use datetime.now(UTC) or .replace(tzinfo=UTC)")
+        if type(value) is datetime and value.tzinfo is UTC and not value.fold:
+            return value
         try:
             return from_micros(to_micros(value))
         except OverflowError:
@@ -573,7 +575,8 @@ class SumType(_Compound):
         return variant.from_json({k: v for k, v in value.items() if k != self.tag_field}, path)
 
     def describe(self) -> Any:
-        return {"sum": [[tag, variant.describe()] for tag, variant in self.variants.items()]}
+        named = "" if self.tag_field == "type" else f"{self.tag_field}="  # a stored value names its variant under it
+        return {"sum": [[f"{named}{tag}", variant.describe()] for tag, variant in self.variants.items()]}
 
 
 def exact_function(kind: ColumnType) -> Callable[[Any], Any] | None:

@@ -317,15 +317,12 @@ class Database:
             return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)
 
     @overload
-    def subscribe(
-        self, what: type[Row] | Iterable[type[Row]], callback: Callable[[Commit], None], /
-    ) -> Subscription: ...
+    def subscribe(self, what: type[Row] | Iterable[type[Row]], callback: Callable[[Commit], None]) -> Subscription: ...
     @overload
     def subscribe(
         self,
         what: Callable[..., Any] | str,
         callback: Callable[[ViewChange], None],
-        /,
         *args: Any,
         sender: Identity | None = ...,
         on_error: Callable[[Exception], None] | None = ...,
@@ -334,7 +331,6 @@ class Database:
         self,
         what: Any,
         callback: Callable[[Any], None],
-        /,
         *args: Any,
         sender: Identity | None = None,
         on_error: Callable[[Exception], None] | None = None,

@@ -74,6 +74,11 @@ class Module:
 
     # --- tables
 
+    @property
+    def tables(self) -> dict[str, TableSchema]:
+        """The tables by name, those of included modules among them."""
+        return self.resolve().tables
+
     @overload
     def table(self, cls: C, /) -> C: ...
     @overload
@@ -233,9 +238,13 @@ class Module:
                 _claim(owners, f"table {schema.name!r}", module.name)
                 _check_row_is_new(schema, tables.values())
                 tables[schema.name] = schema
-            for function in module._functions:
-                if function.lifecycle is not None:
-                    lifecycle[function.lifecycle].append(function)
+            for declared in module._functions:
+                function = declared
+                if declared.lifecycle is not None:
+                    if function.name in functions:  # every module may have its own `init`
+                        name = f"{module.name.replace('-', '_')}_{function.name}"
+                        function = msgspec.structs.replace(function, name=name)
+                    lifecycle[declared.lifecycle].append(function)
                 _claim(owners, f"function {function.name!r}", module.name)
                 functions[function.name] = function
             for migration in module._migrations:

@@ -167,11 +167,11 @@ def _lines(lines: Iterable[str]) -> Group:
 def _table(schema: TableSchema) -> Group:
     facts = ["public" if schema.public else "private"]
     if schema.event:
-        facts.append("event: rows live in their transaction only")
-    if schema.scheduled is not None:
+        facts.append("event (rows live for one transaction)")
+    elif schema.scheduled is not None:
         facts.append(f"fires {schema.scheduled} at {schema.schedule_column}")
-    if schema.primary_key is None:
-        facts.append("no primary key: a set of rows")
+    elif schema.primary_key is None:
+        facts.append("no primary key (a set of rows)")
     parts: list[Any] = [Text.assemble((schema.name, "bold"), ("  " + ", ".join(facts), "dim"))]
     if doc := _first_line(schema.row.__doc__):
         parts.append(Text(doc, style="italic"))

@@ -18,6 +18,7 @@ from sqlalchemy.sql.sqltypes import NullType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from gamedb.columns import (
+    EPOCH,
     BoolType,
     BytesType,
     ColumnType,
@@ -74,10 +75,17 @@ def _function(expression: str, extra: Any) -> Callable[[Any], Any]:
     return function
 
 
+_NAIVE_EPOCH: Final = datetime(1970, 1, 1)
+
+
 def _read_nan(stored: Any) -> float:
     if stored == "nan":
         return float("nan")
     raise ValueError(f"{stored!r} is not a float")
+
+
+def _read_int(kind: ColumnType, text: str) -> Any:
+    return kind.coerce(int(text), "the stored number")
 
 
 def _read_time(text: str) -> datetime:
@@ -88,7 +96,7 @@ def _read_time(text: str) -> datetime:
 
 
 def _write_time(moment: datetime) -> str:
-    return moment.isoformat("T", "microseconds")[:-6] + "Z"
+    return (_NAIVE_EPOCH + (moment - EPOCH)).isoformat("T", "microseconds") + "Z"  # offsets are slow to format
 
 
 def _write_schedule(value: datetime | timedelta) -> str:
@@ -144,6 +152,7 @@ SCOPE: Final[dict[str, Any]] = {
     "round_f32": round_f32,
     "read_nan": _read_nan,
     "read_hex": _read_hex,
+    "read_int": _read_int,
     "read_time": _read_time,
     "write_time": _write_time,
     "read_schedule": _read_schedule,
@@ -178,7 +187,7 @@ def _sqlite(kind: ColumnType) -> Codec | None:
                 f"({{v}} if {{v}} >= 0 else {{v}} + {2**64})",
             )
         case IntType():
-            return Codec(Text(), "str({v})", "int({v})")
+            return Codec(Text(), "str({v})", "read_int({x}, {v})", kind)
         case FloatType():
             return Codec(
                 AnyNumber(),

@@ -152,7 +152,7 @@ class _Comparison:
                 f"new column {column.name!r} has no default for the rows that are stored; give it one, "
                 f"or fill it with {_rewrite(old)}",
             )
-        elif column.unique and self.rows(old) > 1:
+        elif column.unique and column.default != [None] and self.rows(old) > 1:
             self.refuse(
                 old,
                 f"new column {column.name!r} is unique, but {_rows(self.rows(old))} would all get its default "

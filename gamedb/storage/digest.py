@@ -1,7 +1,7 @@
 """The hidden key of a row in a table without primary key: 16 bytes that equal rows have in common.
 
-Rows are equal here as the store sees them: -0.0 is 0.0, and nan is nan. The digest does not depend on the kind of
-database or on the version of Python, since it is stored.
+Rows are equal here as the store sees them: -0.0 is not 0.0, and nan is nan. The digest does not depend on the kind
+of database or on the version of Python, since it is stored.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def digest_function(schema: TableSchema) -> Callable[[Row], bytes]:
 
 def _expression(kind: ColumnType) -> tuple[str, Any]:
     if isinstance(kind, FloatType):
-        return "hex({v} + 0.0)", None  # adding 0.0 turns -0.0 into 0.0
+        return "hex({v})", None
     if isinstance(kind, OptionType):
         inner, extra = _expression(kind.inner)
         return f"(None if {{v}} is None else {inner})", extra
     if isinstance(kind, ListType | ProductType | SumType):
-        return "{x}({v})", lambda value: _without_negative_zero(kind.to_json(value))
+        return "{x}({v})", lambda value: _exact(kind.to_json(value))
     how = codec(kind, "sqlite")
     return how.encode or "{v}", how.extra
 
 
-def _without_negative_zero(value: Any) -> Any:
+def _exact(value: Any) -> Any:
     if isinstance(value, float):
-        return (value + 0.0).hex()
+        return value.hex()
     if isinstance(value, list):
-        return [_without_negative_zero(item) for item in value]
+        return [_exact(item) for item in value]
     if isinstance(value, dict):
-        return {name: _without_negative_zero(item) for name, item in value.items()}
+        return {name: _exact(item) for name, item in value.items()}
     return value

@@ -18,15 +18,15 @@ from gamedb.storage import meta
 from gamedb.storage.codecs import codec
 from gamedb.storage.compare import Plan, Step, compare, sql_table
 from gamedb.storage.migration import MigrationContext, StoredTables
-from gamedb.storage.models import Models
-from gamedb.storage.rows import builder
+from gamedb.storage.rows import builder, stored_tables
 from gamedb.storage.shape import shapes_of
 
 
 def create(connection: Connection, tables: Mapping[str, TableSchema], migrations: Sequence[Migration]) -> None:
     """Create all tables of a new database; its migrations count as done."""
     connection.execute(CreateTable(meta.TABLE))
-    Models(tables.values()).metadata.create_all(connection, checkfirst=False)
+    for table in stored_tables(tuple(tables.values()), connection.dialect.name).values():
+        connection.execute(CreateTable(table.table))
     meta.write_schema(connection, shapes_of(tables), [m.name for m in migrations])
 
 
@@ -92,8 +92,10 @@ class Evolution:
             self._add_columns(self._tables[name])
         for name in list(self._stored.stale_keys):
             self._rekey(self._tables[name])
-        created = [self._tables[step.table] for step in plan.steps if step.kind == "create table"]
-        Models(created).metadata.create_all(self._connection, checkfirst=False)
+        tables = stored_tables(tuple(self._tables.values()), self._connection.dialect.name)
+        for step in plan.steps:
+            if step.kind == "create table" and step.table in tables:
+                self._connection.execute(CreateTable(tables[step.table].table))
         if plan.steps or self.pending:
             done = [*self._meta.migrations, *(m.name for m in self.pending)]
             meta.write_schema(self._connection, shapes_of(self._tables), done)

@@ -7,13 +7,13 @@ statement.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
+from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, insert, inspect, select
 
-from gamedb.storage.rows import ManyRows, upsert
 from gamedb.storage.shape import Shape, decode_shapes, encode_shapes
+from gamedb.storage.statements import upsert
 
 FORMAT: Final = "1"
 TABLE: Final = Table(
@@ -59,6 +59,15 @@ def read(connection: Connection) -> Meta:
     return Meta({row.key: row.value for row in found})
 
 
+def move_sequence(connection: Connection, old: str, new: str) -> None:
+    """Let a renamed table count on; where a table of the new name has been before, from the higher number."""
+    numbers = read(connection).sequences
+    if old in numbers:
+        number = max(numbers[old], numbers.get(new, 0))
+        connection.execute(delete(TABLE).where(TABLE.c.key.in_([SEQUENCE + old, SEQUENCE + new])))
+        connection.execute(insert(TABLE).values(key=SEQUENCE + new, value=str(number)))
+
+
 def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations: list[str]) -> None:
     """Record what the stored tables are now and which migrations have run."""
     texts = [
@@ -66,9 +75,4 @@ def write_schema(connection: Connection, shapes: Mapping[str, Shape], migrations
         *(_SHAPES, encode_shapes(shapes.values())),
         *(_MIGRATIONS, msgspec.json.encode(migrations).decode()),
     ]
-    write(connection.connection.cursor(), upsert(TABLE, connection.dialect), texts)
-
-
-def write(cursor: Any, statement: ManyRows, texts: list[str]) -> None:
-    """Write flat keys and values."""
-    statement.run(cursor, texts)
+    upsert(TABLE, connection.dialect.name).run(connection.connection.cursor(), texts)

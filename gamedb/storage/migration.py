@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, MetaData, Table, select, text, update
+from sqlalchemy import Connection, MetaData, Table, select, text
 from sqlalchemy.schema import CreateTable, DropTable
 
 from gamedb.errors import ColumnError, StorageError
@@ -20,8 +20,9 @@ from gamedb.storage import meta
 from gamedb.storage.codecs import codec, stored_type
 from gamedb.storage.compare import sql_table
 from gamedb.storage.models import Models
-from gamedb.storage.rows import FETCH_ROWS, StoredTable, sql_text
+from gamedb.storage.rows import FETCH_ROWS, StoredTable
 from gamedb.storage.shape import Shape, shape_of
+from gamedb.storage.statements import sql_text
 
 
 class StoredTables:
@@ -42,9 +43,7 @@ class StoredTables:
         """Rename a table; its sequence moves along."""
         self._alter(old, f"RENAME TO {self._quoted(new)}")
         self.shapes[new] = msgspec.structs.replace(self.shapes.pop(old), name=new)
-        keys = meta.TABLE.c.key
-        moved = update(meta.TABLE).where(keys == meta.SEQUENCE + old).values(key=meta.SEQUENCE + new)
-        self.connection.execute(moved)
+        meta.move_sequence(self.connection, old, new)
         if old in self.stale_keys:
             self.stale_keys.remove(old)
             self.stale_keys.add(new)
@@ -88,7 +87,7 @@ class StoredTables:
     def replace(self, schema: TableSchema, chunks: Iterator[list[Row]], remedy: str) -> None:
         """Put these rows, of this schema, in the place of a stored table's."""
         with self.rebuilt(schema) as building, closing(self.connection.connection.cursor()) as cursor:
-            target = StoredTable(schema, building, self.connection.dialect)
+            target = StoredTable(schema, building, self.connection.dialect.name)
             key_of = target.row_key or _attribute(schema.primary_key)
             seen: set[Any] = set()
             for rows in chunks:
@@ -109,7 +108,7 @@ class StoredTables:
         columns = [table.columns[c.name] for c in shape.columns]
         query = select(*columns).order_by(*table.primary_key)
         cursor = self.connection.connection.cursor()  # not closed here: a loop left early may outlive the connection
-        cursor.execute(sql_text(query, self.connection.dialect))
+        cursor.execute(sql_text(query, self.connection.dialect.name))
         while chunk := cursor.fetchmany(FETCH_ROWS):
             yield list(chunk)
 

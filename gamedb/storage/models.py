@@ -33,8 +33,8 @@ from gamedb.module import Module
 from gamedb.schema import TableSchema
 from gamedb.storage.codecs import Stored
 
-ROW_KEY: Final = "gamedb_key"
-"""The hidden primary key of tables that declare none: a digest of the whole row."""
+ROW_KEY: Final = "_row_key"
+"""The hidden primary key of tables that declare none: a digest of the whole row. No column can have this name."""
 
 
 class Models:
@@ -136,8 +136,9 @@ def _model(base: type[SQLModel], schema: TableSchema) -> Any:
         "model_config": {"arbitrary_types_allowed": True, "protected_namespaces": ()},
     }
     if schema.primary_key is None:
-        annotations[ROW_KEY] = bytes
-        namespace[ROW_KEY] = Field(sa_column=_row_key())
+        attribute = _free("row_key", base, schema)
+        annotations[attribute] = bytes
+        namespace[attribute] = Field(sa_column=_row_key())
     for column in schema.columns:
         attribute = _attribute(column.name, base, schema)
         annotations[attribute] = _python_type(column.type)
@@ -150,12 +151,16 @@ _DECLARATIVE_NAMES: Final = {"metadata", "registry"}
 
 
 def _attribute(column: str, base: type[SQLModel], schema: TableSchema) -> str:
-    if not (column in _DECLARATIVE_NAMES or column.startswith("model_") or hasattr(base, column)):
-        return column
-    taken = {c.name for c in schema.columns}
-    while column in taken or hasattr(base, column):
-        column += "_"
+    if column in _DECLARATIVE_NAMES or column.startswith("model_") or hasattr(base, column):
+        return _free(f"{column}_", base, schema)
     return column
+
+
+def _free(name: str, base: type[SQLModel], schema: TableSchema) -> str:
+    taken = {c.name for c in schema.columns}
+    while name in taken or hasattr(base, name):
+        name += "_"
+    return name
 
 
 _PYTHON_TYPES: Final[dict[type[ColumnType], type]] = {

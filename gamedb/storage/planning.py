@@ -1,7 +1,8 @@
 """`plan`: what opening a database with a module would do, for people who want to know before they deploy.
 
-A database that somebody has open can be planned for as well: nothing is locked and nothing is written to it.
-Migrations run on a copy (SQLite) or in a transaction that is rolled back (PostgreSQL).
+A database that somebody has open can be planned for as well, and nothing is kept of it. Migrations run on a copy of
+an SQLite file; on PostgreSQL they run in a transaction that is rolled back, during which the tables that they alter
+are locked (it gives up after seconds when it does not get the locks itself).
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class PostgresBackend:
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
-    def __init__(self, url: URL, schema: str) -> None:
+    def __init__(self, url: URL, name: str) -> None:
+        schema = _schema_name(name)
         self.label = _label(url, schema)
         self._schema = schema
         self.connection = _connect(url, schema, self.label)
@@ -90,8 +91,9 @@ class PostgresBackend:
 
 
 @contextmanager
-def trial(url: URL, schema: str) -> Iterator[Connection]:
+def trial(url: URL, name: str) -> Iterator[Connection]:
     """A connection whose transaction is rolled back, and which gives up soon where others hold locks."""
+    schema = _schema_name(name)
     connection = _connect(url, schema, _label(url, schema))
     engine = connection.engine
     try:
@@ -103,6 +105,11 @@ def trial(url: URL, schema: str) -> Iterator[Connection]:
                 transaction.rollback()
     finally:
         engine.dispose()
+
+
+def _schema_name(name: str) -> str:
+    """The schema of a database of this name; module names may have dashes, which would need quotes everywhere."""
+    return name.replace("-", "_")
 
 
 def _label(url: URL, schema: str) -> str:

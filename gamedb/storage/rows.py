@@ -1,121 +1,50 @@
 """Reading and writing whole rows of one table at the speed of the driver.
 
-The SQL comes from SQLAlchemy for the database at hand, as text for the driver's own cursor; the code between Row
-objects and SQL parameters is generated for each table. Statements carry many rows each: a driver lets go of the
-interpreter lock at every statement, and beside a busy thread it can take milliseconds to get it back.
+The code between Row objects and SQL parameters is generated for each table from the codecs of its columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Dialect, Integer, Table, bindparam, delete, func, select, type_coerce
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.elements import ClauseElement
+from sqlalchemy import Integer, Table, func, select, type_coerce
 from sqlalchemy.sql.selectable import Select
 
-from gamedb.columns import OptionType
+from gamedb.columns import OptionType, shown
 from gamedb.schema import Row, TableSchema
 from gamedb.storage.codecs import SCOPE, codec
 from gamedb.storage.digest import digest_function
+from gamedb.storage.models import Models
+from gamedb.storage.statements import delete_by_key, sql_text, upsert
 
-PARAMETERS_MAX: Final = 32_766
-"""Parameters of one statement (the limit of SQLite; PostgreSQL allows twice as many)."""
-ROWS_PER_STATEMENT_MAX: Final = 8_192
 FETCH_ROWS: Final = 10_000
-
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
-
-class ManyRows:
-    """One SQL statement in the sizes 1, 2, 4... rows, so that any number of rows takes few distinct statements."""
-
-    def __init__(self, before: str, group: str, after: str, width: int, repeatable: bool) -> None:
-        self.before, self.group, self.after = before, group, after
-        self.width = width
-        self.repeatable = repeatable  # whether one row may stand in a statement twice
-        self.rows_max = min(ROWS_PER_STATEMENT_MAX, 1 << ((PARAMETERS_MAX // width).bit_length() - 1))
-        self._texts: dict[int, str] = {}
-
-    def run(self, cursor: Any, parameters: list[Any]) -> None:
-        """Execute for flat parameters, `width` of them a row."""
-        width = self.width
-        start, left = 0, len(parameters) // width
-        for size in self._sizes(left):
-            end = start + size * width
-            chunk = parameters[start:end]
-            if size > left:
-                chunk += parameters[-width:] * (size - left)
-            cursor.execute(self._text(size), chunk)
-            start, left = end, left - size
-
-    def _sizes(self, rows: int) -> list[int]:
-        """Powers of two for so many rows: few of them where the last row may be repeated, at most a third more."""
-        full, rest = divmod(rows, self.rows_max)
-        sizes = [self.rows_max] * full
-        while rest:
-            size = 1 << (rest.bit_length() - 1)
-            after = rest - size
-            if self.repeatable and after > size // 2:
-                return [*sizes, size * 2]
-            if self.repeatable and after:
-                return [*sizes, size, 1 << (after - 1).bit_length()]
-            sizes.append(size)
-            rest = after
-        return sizes
-
-    def _text(self, rows: int) -> str:
-        text = self._texts.get(rows)
-        if text is None:
-            text = self._texts[rows] = self.before + ", ".join([self.group] * rows) + self.after
-        return text
+"""Rows of one chunk when loading."""
 
 
-def sql_text(statement: ClauseElement, dialect: Dialect) -> str:
-    """A statement as text for the driver, parameters by position."""
-    return str(statement.compile(dialect=dialect))
-
-
-def upsert(table: Table, dialect: Dialect) -> ManyRows:
-    """Insert rows, or overwrite those that have the same primary key."""
-    insert = _INSERT[dialect.name](table).values({c.name: bindparam(c.name) for c in table.columns})
-    keys = [c.name for c in table.primary_key]
-    others = {c.name: insert.excluded[c.name] for c in table.columns if not c.primary_key}
-    statement = (
-        insert.on_conflict_do_update(index_elements=keys, set_=others)
-        if others
-        else insert.on_conflict_do_nothing(index_elements=keys)
-    )
-    text = sql_text(statement, dialect)
-    start, end = text.index(" VALUES ") + len(" VALUES "), text.index(" ON CONFLICT ")
-    return ManyRows(text[:start], text[start:end], text[end:], len(table.columns), dialect.name == "sqlite")
-
-
-def delete_by_key(table: Table, dialect: Dialect) -> ManyRows:
-    """Delete rows by primary key."""
-    (key,) = table.primary_key
-    text = sql_text(delete(table).where(key.in_([bindparam("key", type_=key.type)])), dialect)
-    start, end = text.index(" IN (") + len(" IN ("), text.rindex(")")
-    return ManyRows(text[:start], text[start:end], text[end:], 1, True)
+@lru_cache(maxsize=4)
+def stored_tables(schemas: tuple[TableSchema, ...], dialect: str) -> dict[str, StoredTable]:
+    """The stored tables of these schemas by name (event tables are not stored); those of late are kept."""
+    models = Models(schemas)
+    return {s.name: StoredTable(s, models.table(s.name), dialect) for s in schemas if not s.event}
 
 
 class StoredTable:
     """The stored side of one table."""
 
-    def __init__(self, schema: TableSchema, table: Table, dialect: Dialect) -> None:
+    def __init__(self, schema: TableSchema, table: Table, dialect: str) -> None:
         self.schema = schema
         self.name = schema.name
         self.table = table
-        self._dialect = dialect.name
-        self._sql_dialect = dialect
+        self._dialect = dialect
         self._upsert = upsert(table, dialect)
         self._delete = delete_by_key(table, dialect)
         self._select = sql_text(self._ordered_select(), dialect)
         self.row_key = digest_function(schema) if schema.primary_key is None else None
-        self._flatten = _flattener(schema, dialect.name)
-        self._build = builder(schema, dialect.name)
-        key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect.name)
+        self._flatten = _flattener(schema, dialect)
+        self._build = builder(schema, dialect)
+        key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect)
         self._encode_key = None if key is None else key.encode_function()
 
     def _ordered_select(self) -> Select[Any]:
@@ -160,7 +89,7 @@ class StoredTable:
             return
         numbers = [type_coerce(self.table.columns[name], Integer()) for name in bounds]
         extremes = [extreme(number) for number in numbers for extreme in (func.min, func.max)]
-        cursor.execute(sql_text(select(*extremes), self._sql_dialect))
+        cursor.execute(sql_text(select(*extremes), self._dialect))
         found = iter(cursor.fetchone())
         for name, (low, high) in bounds.items():
             for value in (next(found), next(found)):
@@ -177,7 +106,7 @@ class StoredTable:
                 try:
                     decode(value)
                 except Exception as error:
-                    return UnreadableRow(f"row {values!r}: column {column.name!r}: {error}")
+                    return UnreadableRow(f"row {shown(values)}: column {column.name!r}: {error}")
         return UnreadableRow("a row that cannot be read")
 
 

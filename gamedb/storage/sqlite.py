@@ -20,6 +20,9 @@ from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
 APPLICATION_ID: Final = int.from_bytes(b"gmdb", "big")
 FILE_FORMAT: Final = 1
 """The version of the file format, in `user_version`; a program refuses newer ones."""
+BUSY_SECONDS_MAX: Final = 60.0
+"""How long a write waits for another tool that is writing to the file, before it counts as failed."""
+STATEMENTS_PREPARED_MAX: Final = 512
 _MAGIC: Final = b"SQLite format 3\x00"
 _HEADER_BYTES: Final = 100
 _SIDECARS: Final = ("-journal", "-wal", "-shm")
@@ -60,7 +63,7 @@ class SQLiteBackend:
             )
         self._creating = f"{self.path}.creating"
         _remove(self._creating)
-        return _connect(self._creating, "rwc")
+        return _connect(self._creating, "rwc", journal="DELETE")  # all of it in the one file that gets renamed
 
     def start_creation(self) -> None:
         """Mark the file as ours."""
@@ -151,16 +154,22 @@ def engine_for(driver: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> En
     return engine
 
 
-def _connect(path: str, mode: str) -> Connection:
+def _connect(path: str, mode: str, journal: str = "WAL") -> Connection:
     uri = f"{Path(path).as_uri()}?mode={mode}"
     try:
-        driver = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=512)
+        driver = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=BUSY_SECONDS_MAX,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=STATEMENTS_PREPARED_MAX,
+        )
     except sqlite3.Error as error:
         raise StorageError(f"{path} cannot be opened: {error}") from None
     try:
-        driver.execute("PRAGMA journal_mode = WAL")
+        driver.execute(f"PRAGMA journal_mode = {journal}")
         driver.execute("PRAGMA synchronous = FULL")
-        driver.execute("PRAGMA busy_timeout = 10000")
     except sqlite3.Error as error:
         driver.close()
         raise StorageError(f"{path} cannot be written: {error}") from None

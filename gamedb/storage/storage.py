@@ -22,10 +22,10 @@ from gamedb.storage import meta
 from gamedb.storage.backend import Backend, parse
 from gamedb.storage.codecs import codec
 from gamedb.storage.evolve import Evolution, create
-from gamedb.storage.models import Models
 from gamedb.storage.progress import Progress
-from gamedb.storage.rows import StoredTable, UnreadableRow, upsert
+from gamedb.storage.rows import StoredTable, UnreadableRow, stored_tables
 from gamedb.storage.sqlite import SQLiteBackend
+from gamedb.storage.statements import upsert
 
 Changes = Mapping[str, Mapping[Any, Row | None]]
 """Per table name, by key: the final state of the row, None when it is gone."""
@@ -78,7 +78,7 @@ def open_backend(target: str | os.PathLike[str], name: str) -> Backend:
 
 
 class Storage:
-    """An open database. Not for use by several threads at once, but any one of them will do."""
+    """An open database. Load it first; from then on, writes may come from any thread."""
 
     def __init__(self, backend: Backend, tables: Mapping[str, TableSchema], progress: TextIO | None = None) -> None:
         self._backend = backend
@@ -87,13 +87,8 @@ class Storage:
         self._lock = threading.Lock()
         self._closed = False
         self._failure: WriteFailed | None = None  # after it, the connection (and a server's lock) may be gone
-        dialect = self._connection.dialect
-        models = Models(tables.values())
-        self._tables = {
-            name: StoredTable(schema, models.table(name), dialect)
-            for name, schema in tables.items()
-            if not schema.event
-        }
+        dialect = self._connection.dialect.name
+        self._tables = stored_tables(tuple(tables.values()), dialect)
         self.row_keys: dict[str, Callable[[Row], bytes]] = {
             t.name: t.row_key for t in self._tables.values() if t.row_key is not None
         }

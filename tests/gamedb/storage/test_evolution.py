@@ -177,7 +177,8 @@ def test_uniqueness_that_the_data_has_not_is_refused(filled: Place) -> None:
 
 def test_none_may_stand_in_a_unique_column_many_times(filled: Place) -> None:
     plain, unique = changed(guild=(u64 | None, None)), changed(guild=(Unique[u64 | None], None))
-    opened(filled, plain)
+    assert kinds(opened(filled, unique)[0]) == [("add column", False)]
+    assert kinds(opened(filled, plain)[0]) == [("drop unique", False)]
     assert kinds(opened(filled, unique)[0]) == [("add unique", False)]
 
 

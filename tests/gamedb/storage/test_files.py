@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,30 @@ import pytest
 from conftest import Place, rows_of, schemas
 from tables import Player
 
+from gamedb.columns import FrozenList
 from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
+from gamedb.schema import PrimaryKey, Row
 from gamedb.storage import open_storage
+from gamedb.types import ConnectionId, u8, u64, u128
 
 TABLES = schemas(Player)
 NOBODY = 65534
+
+
+class Rank(enum.Enum):
+    PAWN = 1
+
+
+class Piece(Row):
+    """Columns that are stored as text."""
+
+    id: PrimaryKey[u64]
+    owner: ConnectionId
+    at: datetime
+    rank: Rank = Rank.PAWN
+    points: list[u8] = FrozenList()
+    big: u128 = 0
+    speed: float = 0.0
 
 
 @pytest.fixture
@@ -193,6 +214,29 @@ def test_a_number_out_of_range_is_refused_on_load(filled: Path) -> None:
     with pytest.raises(ForeignFile, match=r"'player'.*'zone' holds 4294967296, out of range for u32"):
         rows_of(storage, "player")
     storage.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "stored", "match"),
+    [
+        ("rank", "'KING'", r"column 'rank': 'KING'"),
+        ("at", "'yesterday'", r"column 'at': .*yesterday"),
+        ("at", "'2026-01-01T00:00:00+02:00'", r"column 'at': .*is not a time of UTC"),
+        ("points", "'{'", r"column 'points': "),
+        ("points", "'[1, 300]'", r"column 'points': .*300 is out of range for u8"),
+        ("big", "'340282366920938463463374607431768211456'", r"column 'big': .*out of range for u128"),
+        ("owner", "'abc0'", r"column 'owner': 'abc0' is not the hex text of a ConnectionId"),
+        ("speed", "'fast'", r"column 'speed': 'fast' is not a float"),
+    ],
+)
+def test_an_unreadable_value_is_refused_on_load_with_its_row(path: Path, column: str, stored: str, match: str) -> None:
+    tables = schemas(Piece)
+    piece = Piece(id=5, owner=ConnectionId(bytes(16)), at=datetime(2026, 1, 1, tzinfo=UTC))
+    with contextlib.closing(open_storage(path, tables)) as storage:
+        storage.write(1, {"piece": {5: piece}})
+    execute(path, f"UPDATE piece SET {column} = {stored}")
+    with contextlib.closing(open_storage(path, tables)) as storage, pytest.raises(ForeignFile, match=match):
+        rows_of(storage, "piece")
 
 
 def test_text_that_is_not_utf8_is_refused_on_load(filled: Path) -> None:

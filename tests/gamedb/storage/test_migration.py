@@ -113,6 +113,24 @@ def test_a_table_and_a_column_are_renamed_with_their_rows_and_numbers(filled: Pl
         assert storage.sequences == {"hero": 10}
 
 
+def test_a_table_renamed_to_a_name_of_before_counts_from_the_higher_number(filled: Place) -> None:
+    class Hero(Row):
+        id: PrimaryKey[AutoInc[u64]] = 0
+        name: str
+        zone: u32 = 0
+
+    both, renamed = schemas(Player, Tag, Hero), schemas(Tag, Hero)
+    with closing(filled.open(both)) as storage:
+        storage.write_sequences({"hero": 500})
+    filled.open(OLD).close()  # the empty table is dropped
+
+    def rename(ctx: MigrationContext) -> None:
+        ctx.rename_table("player", "hero")
+
+    with closing(filled.open(renamed, [Migration("rename", rename)])) as storage:
+        assert storage.sequences == {"hero": 500}
+
+
 def test_each_runs_once_in_order_of_declaration(filled: Place) -> None:
     ran = []
 

@@ -148,6 +148,15 @@ def test_names_that_sqlmodel_needs_get_an_underscore_in_the_model_only() -> None
     assert [column.name for column in models.Odd.__table__.columns] == list(Odd.__struct_fields__)
 
 
+def test_the_hidden_key_of_a_table_without_one_gives_way_to_columns() -> None:
+    class Keyless(Row):
+        row_key: str
+
+    model = models_for(schemas(Keyless)).Keyless
+    assert set(model.model_fields) == {"row_key_", "row_key"}
+    assert [column.name for column in model.__table__.columns] == ["_row_key", "row_key"]
+
+
 def test_models_go_by_class_and_by_table_name() -> None:
     class Other(Row):
         id: PrimaryKey[u64]

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from conftest import Place, rows_of, schemas
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import Hit, Player, Tag
 
 from gamedb.columns import FrozenList
 from gamedb.errors import WriteFailed
 from gamedb.schema import AutoInc, PrimaryKey, Row
-from gamedb.storage.rows import ManyRows
+from gamedb.storage.statements import Groups
 from gamedb.types import u8, u64, u128
 
 TABLES = schemas(Player, Tag, Hit, hit={"event": True})
@@ -50,7 +50,7 @@ def test_rows_without_a_primary_key_go_by_their_values(place: Place) -> None:
     storage.close()
 
 
-def test_equal_rows_have_one_hidden_key(place: Place) -> None:
+def test_hidden_keys_tell_minus_zero_from_zero_and_take_nan_for_itself(place: Place) -> None:
     class Reading(Row):
         value: float
         values: list[float]
@@ -59,8 +59,10 @@ def test_equal_rows_have_one_hidden_key(place: Place) -> None:
     nan, zero = float("nan"), Reading(value=0.0, values=FrozenList([0.0]))
     minus, nans = Reading(value=-0.0, values=FrozenList([-0.0])), Reading(value=nan, values=FrozenList([nan]))
     storage.write(1, {"reading": {zero: zero, nans: nans}})
-    storage.write(2, {"reading": {minus: None, Reading(value=-nan, values=FrozenList([nan])): None}})
-    assert rows_of(storage, "reading") == []
+    storage.write(2, {"reading": {minus: minus}})
+    assert len(rows_of(storage, "reading")) == 3
+    storage.write(3, {"reading": {minus: None, Reading(value=-nan, values=FrozenList([nan])): None}})
+    assert [repr(row) for row in rows_of(storage, "reading")] == [repr(zero)]
     storage.close()
 
 
@@ -82,8 +84,9 @@ def test_any_number_of_rows_is_written_and_deleted(place: Place, count: int) -> 
     storage.close()
 
 
-@given(st.integers(1, 100_000), st.integers(1, 40), st.booleans())
-def test_statements_are_few_and_of_few_sizes(rows: int, width: int, repeatable: bool) -> None:
+@settings(deadline=None)
+@given(st.integers(1, 30_000), st.integers(1, 40))
+def test_statements_are_few_and_of_few_sizes(rows: int, width: int) -> None:
     class Cursor:
         def __init__(self) -> None:
             self.executed: list[tuple[int, int]] = []
@@ -94,18 +97,15 @@ def test_statements_are_few_and_of_few_sizes(rows: int, width: int, repeatable: 
 
     seen: set[int] = set()
     cursor = Cursor()
-    statement = ManyRows("", ", ".join("?" * width), "", width, repeatable)
+    statement = Groups("", ", ".join("?" * width), "", width)
     statement.run(cursor, [i for i in range(rows) for _ in range(width)])
 
     assert seen == set(range(rows))
     assert all(marks == given <= 32_766 for marks, given in cursor.executed)
     sizes = [marks // width for marks, _ in cursor.executed]
     assert all(size & (size - 1) == 0 for size in sizes)
-    if repeatable:
-        assert sum(sizes) <= rows * 4 / 3 + 1
-        assert len(sizes) <= rows // statement.rows_max + 2
-    else:
-        assert sum(sizes) == rows
+    assert sum(sizes) <= rows * 4 / 3 + 1
+    assert len(sizes) <= rows // statement.rows_max + 2
 
 
 def test_a_table_of_more_columns_than_fit_a_large_statement(place: Place) -> None:

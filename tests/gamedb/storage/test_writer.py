@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,6 +230,19 @@ def test_the_database_ends_as_the_transactions_say(sqlite_place: Place, transact
     with closing(sqlite_place.open(TABLES)) as storage:
         assert {row.id: row for row in rows_of(storage, "player")} == expected
         assert storage.last_tx_id == first + len(transactions) - 1
+
+
+def test_two_hundred_thousand_updates_of_one_row_leave_small_files_that_open_fast(sqlite_place: Place) -> None:
+    with closing(sqlite_place.open(TABLES)) as storage, closing(Writer(storage)) as writer:
+        for tx_id in range(1, 200_001):
+            writer.submit(tx_id, change(1, tx_id))
+            if tx_id % 2_000 == 0:
+                writer.flush(timeout=PATIENCE)
+        sizes = [path.stat().st_size for path in Path(sqlite_place.target).parent.iterdir()]
+        assert sum(sizes) < 8_000_000
+    assert Path(sqlite_place.target).stat().st_size < 100_000
+    with closing(sqlite_place.open(TABLES)) as storage:
+        assert rows_of(storage, "player") == [Player(id=1, name="x", zone=200_000)]
 
 
 def test_many_threads_may_wait_at_once(writer: Writer, slow: SlowStorage) -> None:

@@ -1,0 +1,79 @@
+# Everything from a fresh clone, with nothing but Python 3.11 or newer and make. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The Python that makes .venv: `make PYTHON=python3.12 test`. By default the first that is new enough.
+PYTHON ?=
+PY := .venv/bin/python
+# How long the long tests are.
+STEPS ?= 20000
+N ?= 1000
+# More arguments for pytest: `make test ARGS="-k schedule -x"`.
+ARGS ?=
+
+.PHONY: help run test check format fuzz crash bench clean
+
+help: ## Show this list
+	@awk -F ': .*## ' '/^[a-z]+: .*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+run: .venv/.ready ## Play the quickstart game for some seconds; its data is in data/
+	@$(PY) -m examples.quickstart
+
+test: .venv/.ready ## Run all tests
+	@$(PY) -m pytest $(ARGS)
+
+check: .venv/.ready ## Check format, lint and types
+	@$(PY) -m ruff format --check
+	@$(PY) -m ruff check
+	@$(PY) -m mypy
+
+format: .venv/.ready ## Format the code and fix what can be fixed
+	@$(PY) -m ruff format
+	@$(PY) -m ruff check --fix
+
+fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000
+	@GAMEDB_FUZZ_STEPS=$(STEPS) $(PY) -m pytest -k "stateful or fuzz" $(ARGS)
+
+crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000
+	@GAMEDB_CRASH_KILLS=$(N) $(PY) -m pytest tests/crash $(ARGS)
+
+bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
+	@found=0; for file in benchmarks/[a-z]*.py; do \
+	  name=$$(basename "$$file" .py); \
+	  if grep -q '__main__' "$$file" 2>/dev/null; then found=1; $(PY) -m "benchmarks.$$name" $(ARGS); fi; \
+	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
+
+clean: ## Remove what was built; data/ stays
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment: made once, and again brought up to date when pyproject.toml changes.
+.venv/.ready: pyproject.toml
+	@python='$(PYTHON)'; \
+	if [ -z "$$python" ]; then \
+	  for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	      python=$$candidate; break; \
+	    fi; \
+	  done; \
+	fi; \
+	if [ -z "$$python" ]; then \
+	  echo "gamedb needs Python 3.11 or newer, and none was found on PATH." >&2; \
+	  echo "Install one, or say where it is: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; \
+	fi; \
+	if ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  echo "gamedb needs Python 3.11 or newer; $$python is: $$("$$python" --version 2>&1 || true)" >&2; exit 1; \
+	fi; \
+	if [ ! -x $(PY) ] || ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  rm -rf .venv; \
+	  echo "making .venv with $$("$$python" --version)"; \
+	  if ! "$$python" -m venv .venv; then \
+	    rm -rf .venv; echo "python -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; \
+	  fi; \
+	fi; \
+	echo "installing gamedb and its tools into .venv"; \
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch .venv/.ready

@@ -1,0 +1,82 @@
+"""The documentation is true: its Python runs, its printed lines are what is printed, its links lead somewhere.
+
+Python blocks of one file share their names, in order. A line `print(...)  # text` must print that text (up to ` ...` at
+its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
+line `...`). A block after the line `<!-- not run -->` is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from gamedb.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(?P<skip><!-- not run -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    line: int
+    text: str
+
+
+def blocks(page: Path, language: str) -> list[Block]:
+    text = page.read_text()
+    return [
+        Block(text.count("\n", 0, found.start("text")), found["text"])
+        for found in BLOCK.finditer(text)
+        if found["language"] == language and not found["skip"]
+    ]
+
+
+def ids(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
+def test_python_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = ModuleType("docs_" + re.sub(r"\W", "_", page.stem.lower()))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    promised = []
+    for block in blocks(page, "python"):
+        padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
+        exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
+        promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
+    printed = capsys.readouterr().out.splitlines()
+    shown = [
+        f"{line[: len(text) - 4]} ..." if text.endswith(" ...") else line
+        for text, line in zip(promised, printed, strict=False)
+    ]
+    assert shown == promised
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=ids)
+def test_commands_show_what_the_page_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for block in blocks(page, "console"):
+        for command, shown in re.findall(r"^\$ gamedb (.*)\n((?:(?!\$).*\n)*)", block.text, re.MULTILINE):
+            result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None}).invoke(
+                app, shlex.split(command)
+            )
+            wanted, cut, _ = shown.rstrip().partition("\n...")
+            output = result.output.rstrip()
+            assert (output[: len(wanted)] if cut else output) == wanted, f"{page.name}: gamedb {command}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

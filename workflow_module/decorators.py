@@ -17,13 +17,15 @@ P = ParamSpec("P")
 
 
 @overload
-def workflow(function: Callable[[ContextT, InitT], Coroutine[Any, Any, ResultT]], /) -> WorkflowDefinition[InitT, ResultT]: ...
-@overload
-def workflow(function: Callable[[ContextT], Coroutine[Any, Any, ResultT]], /) -> WorkflowDefinition[None, ResultT]: ...
+def workflow(
+    function: Callable[[ContextT, InitT], Coroutine[Any, Any, ResultT]], /
+) -> WorkflowDefinition[InitT, ResultT]: ...
 @overload
 def workflow(
-    *, name: str | None = None, version: int = 1, retention: timedelta | None = None
-) -> Workflow: ...
+    function: Callable[[ContextT], Coroutine[Any, Any, ResultT]], /
+) -> WorkflowDefinition[None, ResultT]: ...
+@overload
+def workflow(*, name: str | None = None, version: int = 1, retention: timedelta | None = None) -> Workflow: ...
 def workflow(
     function: Callable[..., Any] | None = None,
     /,

@@ -223,7 +223,10 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         return cast(ResultT, decode(data, self.result_type))
 
     def decode_value(
-        self, wait: Wait, data: bytes | str | None, workflows: Mapping[str, WorkflowDefinition[Any, Any]] | None = None
+        self,
+        wait: Wait,
+        data: bytes | str | None,
+        workflows: Mapping[str, WorkflowDefinition[Any, Any]] | None = None,
     ) -> Any:
         """What a ready `wait` gives: the timer's member, None for a sleep or a signal's timeout (`data` None),
         a signal, or the typed result of a call or a child. `workflows` finds children that the code does not

@@ -108,6 +108,9 @@ def signal(which: type[SignalT], *, timeout: timedelta | None = None, name: str 
     return SignalWait(which.__name__, timeout, name)
 
 
+_BACKOFF = Backoff()
+
+
 @lru_cache(maxsize=1024)
 def _parameters(procedure: Any) -> tuple[str, list[Any], dict[str, Any]]:
     """Name, types of the arguments after ctx, and types by keyword."""
@@ -164,7 +167,7 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     /,
     *args: Any,
     attempts: int = 5,
-    backoff: Backoff | timedelta = Backoff(),
+    backoff: Backoff | timedelta = _BACKOFF,
     timeout: timedelta | None = None,
     heartbeat: timedelta | None = None,
     queue: str | None = None,
@@ -185,7 +188,10 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     if len(args) > len(types) or not kwargs.keys() <= by_name.keys():
         raise TypeError(f"{called} takes ({', '.join(by_name)}) after ctx")
     try:
-        packed = [_argument(arg, t, f"argument {n + 1} of {called}") for n, (arg, t) in enumerate(zip(args, types))]  # noqa: B905
+        packed = [
+            _argument(arg, annotation, f"argument {index + 1} of {called}")
+            for index, (arg, annotation) in enumerate(zip(args, types, strict=False))
+        ]
         packed_by_name = {k: _argument(v, by_name[k], f"argument {k} of {called}") for k, v in kwargs.items()}
     except Unstorable as error:
         raise TypeError(f"an argument of {called} cannot be stored: {error}") from None

@@ -82,8 +82,8 @@ class FrameCodec:
             if getattr(frame, identifier) is UNSET:
                 if name not in self.code.defaults:
                     raise StateMismatch(
-                        f"{self.name} stopped at {frame._wf_at!r} without the variable {name}, which the code after "
-                        f"that wait needs now"
+                        f"{self.name} stopped at {frame._wf_at!r} without the variable {name}, which the code "
+                        f"after that wait needs now"
                     )
                 setattr(frame, identifier, self.code.defaults[name])
         return frame
@@ -108,7 +108,9 @@ class _PointCodec:
         self.unpacks: list[tuple[str, Callable[[Any], Any]]] = [
             (identifier, codec.unpack) for identifier, _, codec, _ in parts if codec.unpack is not None
         ]
-        self.walks = [(identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None]
+        self.walks = [
+            (identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None
+        ]
         self.required = [(identifier, name) for identifier, name, _, surely in parts if surely]
 
 

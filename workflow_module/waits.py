@@ -134,15 +134,7 @@ class WaitAllWait(Arm[Any], frozen=True, tag="wait_all"):
 
 
 Wait: TypeAlias = (
-    TimerWait
-    | SleepWait
-    | SignalWait
-    | CallWait
-    | SpawnWait
-    | Handle[Any]
-    | SelectWait
-    | GatherWait
-    | WaitAllWait
+    TimerWait | SleepWait | SignalWait | CallWait | SpawnWait | Handle[Any] | SelectWait | GatherWait | WaitAllWait
 )
 
 _encoder = msgspec.json.Encoder()

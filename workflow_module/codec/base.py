@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import StateError
+from workflow_module.errors import StateError
 
 Pack: TypeAlias = Callable[[Any, str], Any]
 Unpack: TypeAlias = Callable[[Any], Any]
@@ -60,7 +60,11 @@ _known: dict[Any, Codec] = {}
 
 
 def register(
-    cls: type, stored: Any, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], kinds: frozenset[str] | None = None
+    cls: type,
+    stored: Any,
+    pack: Callable[[Any], Any],
+    unpack: Callable[[Any], Any],
+    kinds: frozenset[str] | None = None,
 ) -> None:
     """Teach the codec an immutable class: `pack(value)` gives a value of the type `stored`, which msgspec
     can read and write; `unpack` is its inverse. A second registration replaces the first.

@@ -70,7 +70,9 @@ def _unpack_float(stored: Any) -> Any:
 
 
 # An int is allowed where a float is declared, and stays an int; inf and nan are the strings "inf", "-inf", "nan".
-FLOAT = Codec(float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int))
+FLOAT = Codec(
+    float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int)
+)
 
 
 def _pack_range(value: Any, path: str) -> Any:
@@ -92,9 +94,7 @@ def enum_codec(cls: type[enum.Enum]) -> Codec:
         return value
 
     if issubclass(cls, enum.Flag):
-        return Codec(
-            int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,)
-        )
+        return Codec(int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,))
     if values and all(type(value) is str for value in values):
         return Codec(cls, check, None, None, frozenset({"str"}), (cls,))
     if values and all(type(value) is int for value in values):

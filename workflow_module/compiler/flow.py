@@ -256,7 +256,7 @@ def bound_variables(program: Program, parameters: Names) -> Binding:
     found = Binding(dict.fromkeys(program.blocks, everything), dict.fromkeys(program.blocks, EMPTY), {}, {})
     start = next(iter(program.blocks))
     found.surely[start] = found.perhaps[start] = parameters
-    while any([_flow(block, found) for block in program.blocks.values()]):
+    while sum([_flow(block, found) for block in program.blocks.values()]):
         pass
     return found
 
@@ -272,7 +272,7 @@ def _flow(block: Block, found: Binding) -> bool:
     after = inside.after(block.statements, before)
     targets = list(inside.at_goto)
     if after is not None:
-        jumps = {target for target in block.successors()} - {target for target, _ in inside.at_goto}
+        jumps = set(block.successors()) - {target for target, _ in inside.at_goto}
         targets += [(target, after) for target in jumps]
         if isinstance(block.end, (Jump, Branch)):
             ends = [block.end.target] if isinstance(block.end, Jump) else [block.end.then, block.end.otherwise]

@@ -10,16 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
-from ..codec import Unstorable, codec_for
+from workflow_module.codec import Unstorable, codec_for
+
 from . import builtin_types
 from .builder import Builder, LoopScope, assign, located, name_of
 from .expressions import root_of, value
-from .inference import UNKNOWN
 from .ir import Branch
 from .names import bound_names, has_wait
-from .typeops import members, without_none
+from .typeops import UNKNOWN, members, without_none
 
 Body = Callable[[Builder, list[ast.stmt]], None]
 

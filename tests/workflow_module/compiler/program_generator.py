@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 ERRORS = ("ValueError", "KeyError", "GameError", "HardError")
-CATCHES = (*ERRORS, "Exception", "(ValueError, KeyError)", "IndexError", "Cancelled", "BaseException", "UnboundLocalError")
+CATCHES = (
+    *ERRORS,
+    "Exception",
+    "(ValueError, KeyError)",
+    "IndexError",
+    "Cancelled",
+    "BaseException",
+    "UnboundLocalError",
+)
 INTS = ("a", "b", "c")
 LISTS = ("xs", "ys")
 
@@ -99,7 +107,15 @@ class Generator:
 
     def piece(self) -> str:
         """A part of an f-string: without quotes and braces."""
-        options = ("a", "b", "note(c)", "add(a, 2)", "(a := 4)", "(await call(ask, 4))", "note(await call(ask, b))")
+        options = (
+            "a",
+            "b",
+            "note(c)",
+            "add(a, 2)",
+            "(a := 4)",
+            "(await call(ask, 4))",
+            "note(await call(ask, b))",
+        )
         return self.pick(options if self.waits_allowed else options[:5])
 
     def quiet(self, make: Callable[[], str]) -> str:
@@ -186,13 +202,15 @@ class Generator:
             12: lambda: f"bag.items[{one()} % 2] = {two()}",
             13: lambda: f"{self.pick(LISTS)} = {self.list(2)}" if self.chance(9) else f"ys = list({self.list(2)})",
             14: lambda: f"a, *ys = [{one()}, {two()}, {one()}]",
-            15: lambda: f"assert {self.test(2)} or True, {one()}" if self.chance(2) else f"assert {self.test(2)}, {one()}",
+            15: lambda: (
+                f"assert {self.test(2)} or True, {one()}" if self.chance(2) else f"assert {self.test(2)}, {one()}"
+            ),
             16: lambda: f"bag.n = b = {one()}",
             17: lambda: f"xs[{one()} % 2], d[{two()} % 4] = {one()}, {two()}",
             18: lambda: f"if len(xs) < 7: xs[{one()} % 2:{two()} % 4] = [{one()}]",
             19: lambda: f"s = f'{{{self.piece()}}}{{{self.piece()}!r}}'",
             21: lambda: f"del {self.pick(self.deletable())}",
-            22: lambda: f"emit(repr(xs), repr(d), bag.n, bag.items)",
+            22: lambda: "emit(repr(xs), repr(d), bag.n, bag.items)",
             23: lambda: "c = a",
             24: lambda: f"t = ({one()}, {two()})",
             25: lambda: "await sleep(SECOND)" if self.waits_allowed else "pass",
@@ -355,7 +373,12 @@ def program(choose: Callable[[int], int], size: int = 14) -> str:
         if choose(3) == 2:
             generator.write(f"if n > 90: return await helper{index}(ctx, n - 3)")
         generator.write(f"return {generator.int(2)}")
-        text += ["@subroutine", f"async def helper{index}(ctx: WorkflowContext, n: int) -> int:", *generator.lines, ""]
+        text += [
+            "@subroutine",
+            f"async def helper{index}(ctx: WorkflowContext, n: int) -> int:",
+            *generator.lines,
+            "",
+        ]
     generator = Generator(choose, size)
     generator.subroutines = count
     generator.write("xs, ys, d = [3, 1, 2], [4, 5, 6], {0: 10, 1: 11, 2: 12, 3: 13}")

@@ -6,6 +6,7 @@ small driver.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import linecache
 import sys
@@ -124,10 +125,8 @@ def run_native(
     finally:
         active.reset(token)
         run.notes = list(compiler_support.NOTES)
-        try:
+        with contextlib.suppress(BaseException):
             coroutine.close()
-        except BaseException:
-            pass
     return run
 
 

@@ -74,7 +74,8 @@ def compare(source: str, script: list[Any]) -> str:
     for index, (ours, theirs) in enumerate(zip(compiled.trace, native.trace, strict=False)):
         if ours != theirs:
             raise Different(
-                f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then {compiled.ending}, {native.ending}\nscript {script}\n{source}"
+                f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then "
+                f"{compiled.ending}, {native.ending}\nscript {script}\n{source}"
             )
     if compiled.ending != native.ending or len(compiled.trace) != len(native.trace):
         raise Different(f"compiled {compiled.ending!r}, CPython {native.ending!r}\nscript {script}\n{source}")

@@ -1,5 +1,7 @@
 """`try`, `except` and `finally` around and inside waits."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import traceback

@@ -1,5 +1,7 @@
 """Waits in the middle of expressions: Python's evaluation order, each operand once."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 from compiler_harness import same
@@ -127,12 +129,14 @@ def test_a_method_call_keeps_its_object() -> None:
 
 def test_a_missing_method_raises_before_the_wait() -> None:
     run = same("xs = [1]\nxs.nothing(await call(ask, 1))\nreturn 0", [5])
-    assert len(run.trace) == 1 and run.ending[1] == "AttributeError"
+    assert len(run.trace) == 1
+    assert run.ending[1] == "AttributeError"
 
 
 def test_an_unbound_name_on_the_left_raises_before_the_wait() -> None:
     run = same("if len('') > 0:\n    x = 1\nreturn x + await call(ask, 1)", [5])
-    assert len(run.trace) == 1 and run.ending[1] == "UnboundLocalError"
+    assert len(run.trace) == 1
+    assert run.ending[1] == "UnboundLocalError"
 
 
 def test_a_lambda_argument_is_ordinary_python() -> None:

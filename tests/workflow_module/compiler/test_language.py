@@ -1,5 +1,7 @@
 """What the language's functions build, and what a definition tells about the code."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

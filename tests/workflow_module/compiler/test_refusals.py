@@ -1,5 +1,7 @@
 """Every refusal: at decoration, with file, line, column, a caret, and what to write instead."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import subprocess

@@ -1,5 +1,7 @@
 """What mypy --strict makes of workflows: results are inferred, mistakes are found."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import re
@@ -101,7 +103,7 @@ Init(1).price = 2  # E: read-only
 Init("a")  # E: incompatible type
 call(sync, 5)  # E: incompatible type
 call(fetch, "a", 1, atempts=3)  # E: Unexpected keyword argument
-spawn(child, 5)  # E: incompatible type
+spawn(child, 5)  # E: Cannot infer value
 timer("end", after=timedelta(0))  # E: cannot be "str"
 signal(Init)  # E: cannot be "Init"
 select(5)  # E: No overload variant

@@ -69,6 +69,10 @@ class Timer(enum.Enum):
     ...     EXPIRE = "expire"
     """
 
+    def __init__(self, value: str) -> None:
+        if type(value) is not str:
+            raise TypeError(f"the value of a timer is its name, a string, not {value!r}")
+
 
 class Child(Protocol[InitT_contra, ResultT_co]):
     """What `spawn` and `start` need of a workflow; `WorkflowDefinition` is one."""

@@ -24,7 +24,8 @@ class Codec:
     `stored` is the type msgspec decodes. `pack(value, path)` checks a value and returns what msgspec is to
     encode (the value itself where msgspec's form is exact); it raises `StateError` naming `path`.
     `unpack(stored)` is its inverse, None where nothing is to do. `walk` visits the mutable objects inside,
-    None where there can be none. `kinds` are the JSON kinds its form can have.
+    None where there can be none. `kinds` are the JSON kinds its form can have. Values of exactly the class
+    `exact` need no packing at all.
     """
 
     stored: Any
@@ -33,6 +34,7 @@ class Codec:
     walk: Walk | None
     kinds: frozenset[str]
     classes: tuple[type, ...]
+    exact: type | None = None
 
 
 def bad_value(value: object, path: str, wanted: str, remedy: str = "") -> StateError:

@@ -67,7 +67,9 @@ def _build(annotation: Any) -> Codec:
         if type(value) is not cls:
             raise bad_value(value, path, name)
         for field, codec in codecs:
-            codec.pack(getattr(value, field), f"{path}.{field}")
+            part = getattr(value, field)
+            if type(part) is not codec.exact:
+                codec.pack(part, f"{path}.{field}")
         return value
 
     def walk(value: Any, path: str, seen: dict[int, tuple[str, Any]]) -> None:

@@ -76,19 +76,13 @@ def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast.
 def _kept(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast.expr:
     found = b.types.of(node)
     root = root_of(lowered)
-    is_path = root is not None and not isinstance(lowered, ast.Name) and _is_variable(b, root)
-    if found is not UNKNOWN:
-        try:
-            if not is_path or codec_for(found).walk is None:
-                return _kept_in_variable(b, lowered, node, found)
-        except Unstorable:
-            if not is_path:
-                return _kept_in_variable(b, lowered, node, found)
-    if root == b.source.node.args.args[0].arg:  # paths over ctx belong to the step
-        b.emit(_check(lowered))
-        return lowered
-    if not is_path:
+    if root is None or root.startswith(PREFIX) or (isinstance(lowered, ast.Name) and _is_variable(b, root)):
         return _kept_in_variable(b, lowered, node, found)
+    if is_immutable(found):
+        return _kept_in_variable(b, lowered, node, found)
+    if root == b.source.node.args.args[0].arg or not _is_variable(b, root):
+        b.emit(_check(lowered))  # a path over ctx belongs to the step, one over the module to the module
+        return lowered
     names = {part.id for part in ast.walk(lowered) if isinstance(part, ast.Name)}
     if names & later:
         b.source.refuse(
@@ -100,6 +94,14 @@ def _kept(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast
     pin = b.variable(f"{ast.unparse(node)} before a wait", found, node, path=lowered)
     b.store(pin, lowered, node)
     return name_of(pin.identifier, node)
+
+
+def is_immutable(found: Any) -> bool:
+    """Whether values of this type can be stored, and sharing one does not show."""
+    try:
+        return found is not UNKNOWN and codec_for(found).walk is None
+    except Unstorable:
+        return False
 
 
 def _kept_in_variable(b: Builder, lowered: ast.expr, node: ast.expr, type: Any) -> ast.expr:

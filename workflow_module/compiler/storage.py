@@ -18,7 +18,7 @@ from workflow_module.codec.base import type_name
 from . import flow
 from .inference import Types
 from .ir import Point, Program, Suspend
-from .names import own_nodes
+from .names import bound_names, own_nodes
 from .source import Source
 from .typeops import UNKNOWN
 
@@ -145,6 +145,12 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
     else:
         found = types.variables.get(identifier, UNKNOWN)
         name, shown, node = identifier, f"the variable {identifier}", _first_binding(source, identifier)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        source.refuse(
+            node,
+            f"{identifier} is imported inside the workflow and used after the wait in line {point.line}",
+            "import it at the top of the module",
+        )
     if name == "init" and identifier == "init" and not hidden:
         source.refuse(
             node, "the variable init lives across a wait", "init names the workflow's input; use another name"
@@ -164,7 +170,24 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
             f"{error}",
             "make it again after the wait, or keep plain values of it",
         )
+    if codec.walk is not None and hidden is None:
+        _refuse_module_objects(source, types, identifier)
     return Stored(identifier, name, found, codec)
+
+
+def _refuse_module_objects(source: Source, types: Types, identifier: str) -> None:
+    """A stored variable would be a copy of the module's mutable object after the wait."""
+    for node in (node for statement in source.node.body for node in own_nodes(statement)):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            binds = any(isinstance(target, ast.Name) and target.id == identifier for target in targets)
+            if binds and types.known(node.value) is not None:
+                text = ast.unparse(node.value)
+                source.refuse(
+                    node.value,
+                    f"{identifier} is the module's own {text}, and would be a copy of it after a wait",
+                    f"copy it here, or use {text} itself",
+                )
 
 
 def _annotate(identifier: str | None, node: ast.AST) -> str:
@@ -180,6 +203,8 @@ def _first_binding(source: Source, identifier: str) -> ast.AST:
             if isinstance(node, ast.Name) and node.id == identifier and isinstance(node.ctx, ast.Store):
                 return node
             if getattr(node, "name", None) == identifier:
+                return node
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and identifier in bound_names(node):
                 return node
     for node in ast.walk(source.node.args):
         if isinstance(node, ast.arg) and node.arg == identifier:

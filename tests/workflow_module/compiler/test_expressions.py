@@ -162,6 +162,20 @@ def test_a_signal_is_a_struct_with_its_fields() -> None:
     assert run.ending == ("returned", "7")
 
 
+def test_a_modules_own_list_is_used_in_place() -> None:
+    body = "LIST.append(await call(ask, 1))\nHOLDER.items[0] = await call(ask, 2)\nemit(LIST, HOLDER.items)\nreturn len(LIST)"
+    run = same(body, [5, 6], before="LIST = [1]\nHOLDER = Bag([2])")
+    assert run.ending == ("returned", "2")
+
+
+def test_a_walrus_inside_a_target_that_does_not_run_binds_nothing() -> None:
+    run = same(
+        "c = await call(ask, 1)\nxs, d = [0, 0], {0: 0}\nxs[1 or (c := 9)], d[await call(ask, 2)] = 5, 6\nemit(xs, d)\nreturn c",
+        [7, 3],
+    )
+    assert run.ending == ("returned", "7")
+
+
 def test_a_late_global_is_read_when_it_is_used() -> None:
     same(
         "return late(await call(ask, 1)) + LATER",

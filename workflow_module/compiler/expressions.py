@@ -61,7 +61,8 @@ def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast.
         kept = _kept_in_variable(b, snapshot, node, b.types.of(snapshot))
         return located(ast.Starred(kept, ast.Load()), node)  # type: ignore[no-any-return]
     if isinstance(lowered, ast.Slice):
-        parts = [keep(b, part, part, later) for part in slice_parts(lowered)]
+        pairs = zip(slice_parts(lowered), slice_parts(node), strict=True)
+        parts = [keep(b, part, original, later) for part, original in pairs]
         return rebuild_slice(lowered, parts)
     if isinstance(lowered, ast.Name) and lowered.id not in later and _is_variable(b, lowered.id):
         if lowered.id not in b.hidden:

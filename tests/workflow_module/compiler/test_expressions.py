@@ -176,6 +176,12 @@ def test_a_walrus_inside_a_target_that_does_not_run_binds_nothing() -> None:
     assert run.ending == ("returned", "7")
 
 
+def test_slices_inside_a_tuple_index() -> None:
+    before = "class Grid:\n    def __getitem__(self, key: Any) -> int:\n        emit(key)\n        return 1\nGRID = Grid()"
+    same("return GRID[1:await call(ask, 1), await call(ask, 2):note(3)]", [4, 5], before=before)
+    same("return GRID[1:note(2), await call(ask, 2)]", [4, 5], before=before)
+
+
 def test_a_late_global_is_read_when_it_is_used() -> None:
     same(
         "return late(await call(ask, 1)) + LATER",

@@ -104,7 +104,9 @@ class Generator:
             30: lambda: self.waiting(
                 f"sum([q + {self.quiet(one)} for q in await gather(call(ask, 1), call(ask, 2))])"
             ),
-            31: lambda: self.waiting(f"len({{q: 1 for q in await gather(call(ask, 1), call(ask, {self.pick(INTS)}))}})"),
+            31: lambda: self.waiting(
+                f"len({{q: 1 for q in await gather(call(ask, 1), call(ask, {self.pick(INTS)}))}})"
+            ),
             29: lambda: "bag.n" if self.chance(2) else f"len({{{one()}, {two()}}})",
         }
         return simple.get(kind, lambda: self.pick(INTS))()

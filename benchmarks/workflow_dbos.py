@@ -55,7 +55,7 @@ def run(directory: str, quick: bool) -> Measure:
     DBOS.launch()
     try:
         DBOS.start_workflow(ten_steps, 1).get_result()
-        workflows = 200 if quick else 1_000
+        workflows = 64 if quick else 256
         started = time.perf_counter()
         running: list[Any] = []
         for n in range(workflows):
@@ -65,7 +65,7 @@ def run(directory: str, quick: bool) -> Measure:
         _finish(running)
         steps = {"per_second": round(workflows / (time.perf_counter() - started), 1)}
 
-        targets, each = 16, 50 if quick else 200
+        targets, each = 16, 10 if quick else 50
         handles = [DBOS.start_workflow(counter, each) for _ in range(targets)]
         time.sleep(0.5)
         started = time.perf_counter()

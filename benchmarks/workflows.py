@@ -2,7 +2,8 @@
 
 `gamedb` is durable with group commit: times include the last flush. `gamedb-memory` stores nothing. Each runs with
 the journal (the timeline in `workflow_event`) on and off; with --quick only `gamedb` does, and the crowd has no
-journal. One driver, one thread: a signal is sent when the one before has been handled.
+journal. One driver, one thread: a signal is sent when the one before has been handled. Ten steps are ten calls of a
+procedure that does nothing, one after the other, in 32 workflows at once.
 
 With the extra `bench` installed, DBOS on SQLite and Restate run `workflow-signal` and `workflow-ten-steps`
 too; see `workflow_dbos` and `workflow_restate` for their settings. The ratios compare with `gamedb`, journal on, since
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 from importlib.util import find_spec
@@ -44,6 +46,8 @@ DATABASE: dict[str, Any] = {"quiet": True, "slow_reducer": HOUR}
 PER_TRANSACTION = 1_000
 TARGETS = 100
 """How many workflows share the signals and the ticks."""
+AT_ONCE = 32
+"""How many workflows of ten steps run at once."""
 
 Sizes = dict[str, int]
 FULL: Sizes = {
@@ -94,7 +98,6 @@ def run_flows(path: str | None, journal: bool, sizes: Sizes) -> Measure:
             "workflow-start": run_start(db, flows, sizes["starts"]),
             "workflow-signal": run_signal(db, flows, sizes["signals"]),
             "workflow-timer": run_timer(db, flows, clock, sizes["ticks"]),
-            "workflow-ten-steps": run_ten_steps(db, flows, sizes["ten_steps"]),
             "workflow-broadcast": run_broadcast(db, flows, sizes["listeners"], sizes["broadcasts"]),
             "workflow-children": run_children(db, flows, clock, sizes["children"], sizes["families"]),
         }
@@ -122,15 +125,28 @@ def run_timer(db: Database, flows: Workflows, clock: ManualClock, count: int) ->
     return {"per_second": round(fired / (time.perf_counter() - started))}
 
 
-def run_ten_steps(db: Database, flows: Workflows, count: int) -> Measure:
-    """One after the other, driven by hand."""
+def run_ten_steps(path: str | None, journal: bool, count: int) -> Measure:
+    """`AT_ONCE` at a time, driven by a thread as in a game."""
+    running: deque[tuple[int, int]] = deque()
+    with Database(build(journal), path, **DATABASE) as db:
+        flows = Workflows(db)
+        db.run()
 
-    def operation(i: int) -> None:
-        workflow_id = flows.start(ten_steps, Count(i))
-        db.run_due()
-        assert flows.result(workflow_id) == i + 10
+        def finish() -> None:
+            number, workflow_id = running.popleft()
+            assert flows.wait(workflow_id) == number + 10
 
-    return timed(operation, count, db.flush)
+        running.append((0, flows.start(ten_steps, Count(0))))
+        finish()
+        started = time.perf_counter()
+        for number in range(count):
+            if len(running) == AT_ONCE:
+                finish()
+            running.append((number, flows.start(ten_steps, Count(number))))
+        while running:
+            finish()
+        db.flush()
+        return {"per_second": round(count / (time.perf_counter() - started), 1)}
 
 
 def run_broadcast(db: Database, flows: Workflows, listeners: int, count: int) -> Measure:
@@ -241,10 +257,13 @@ def measure_ours(directory: Path, args: Any, sizes: Sizes) -> tuple[dict[str, di
             path = str(directory / f"{name}.db") if system == "gamedb" else None
             flows = isolated(run_flows, path=path, journal=journal, sizes=sizes)
             peak = flows.pop("peak_mb")
+            flows = {workload: {**measure, "peak_mb": peak} for workload, measure in flows.items()}
+            steps_path = None if path is None else str(directory / f"{name}-steps.db")
+            flows["workflow-ten-steps"] = isolated(
+                run_ten_steps, path=steps_path, journal=journal, count=sizes["ten_steps"]
+            )
             for workload, measure in flows.items():
-                report(
-                    workload, system, {"journal": journal, **_sizes_of(workload, sizes)}, {**measure, "peak_mb": peak}
-                )
+                report(workload, system, {"journal": journal, **_sizes_of(workload, sizes)}, measure)
                 if system == "gamedb":
                     found.setdefault(workload, {})[journal] = measure
             if system != "gamedb":
@@ -277,11 +296,11 @@ def _sizes_of(workload: str, sizes: Sizes) -> dict[str, int]:
         "workflow-start": ["starts"],
         "workflow-signal": ["signals"],
         "workflow-timer": ["ticks"],
-        "workflow-ten-steps": ["ten_steps"],
+        "workflow-ten-steps": ["ten_steps", "at_once"],
         "workflow-broadcast": ["listeners", "broadcasts"],
         "workflow-children": ["children", "families"],
     }
-    return {name: sizes[name] for name in names[workload]}
+    return {name: {**sizes, "at_once": AT_ONCE}[name] for name in names[workload]}
 
 
 def measure_peers(directory: Path, args: Any) -> dict[str, Measure]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import collections.abc as abc
 import datetime as dt
+import math
 import random
+import time
 import typing
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -106,6 +108,14 @@ _FIXED: dict[Any, Any] = {
     len: int, repr: str, ascii: str, format: str, chr: str, ord: int, hash: int, id: int, any: bool, all: bool,
     isinstance: bool, issubclass: bool, callable: bool, hasattr: bool, bool: bool, int: int, str: str,
     float: float, bytes: bytes, range: range, bin: str, hex: str, oct: str, print: type(None), input: str,
+    time.time: float, time.monotonic: float,
+}  # fmt: skip
+
+
+_MATH: dict[str, Any] = {
+    **dict.fromkeys(("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt"), int),
+    **dict.fromkeys(("isfinite", "isinf", "isnan", "isclose"), bool),
+    "prod": UNKNOWN, "frexp": UNKNOWN, "modf": UNKNOWN,
 }  # fmt: skip
 
 
@@ -116,6 +126,11 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
             return _FIXED[function]
     except TypeError:  # unhashable
         return UNKNOWN
+    owner = getattr(function, "__self__", None)
+    if owner is math:
+        return _MATH.get(function.__name__, float)
+    if owner in (dt.datetime, dt.date):  # now, today, fromisoformat, ...
+        return owner
     args = [types.of(arg) for arg in node.args if not isinstance(arg, ast.Starred)]
     first = args[0] if args else UNKNOWN
     inside = types.element(first) if args else UNKNOWN

@@ -254,7 +254,8 @@ def _static_attribute(owner: Any, name: str) -> Any:
     """An attribute of a module or class, without running properties of a class."""
     if isinstance(owner, type) and not isinstance(owner, enum.EnumMeta):
         found = inspect.getattr_static(owner, name, _ABSENT)
-        return getattr(owner, name) if isinstance(found, (classmethod, staticmethod)) else found
+        bound = (classmethod, staticmethod, python_types.ClassMethodDescriptorType)
+        return getattr(owner, name) if isinstance(found, bound) else found
     return getattr(owner, name, _ABSENT)
 
 

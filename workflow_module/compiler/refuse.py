@@ -90,7 +90,7 @@ def _statement(source: Source, node: ast.AST) -> None:
         )
     if isinstance(node, ast.AsyncWith):
         source.refuse(node, "async with cannot be stored", "do it inside a procedure, and call(...) that")
-    if isinstance(node, ast.With) and any_wait([*node.body, *node.items]):
+    if isinstance(node, ast.With) and any_wait([*node.body, *_after_first(node)]):
         source.refuse(
             node,
             "a wait inside with: the context manager cannot be stored over it",
@@ -106,6 +106,12 @@ def _statement(source: Source, node: ast.AST) -> None:
         for case in node.cases:
             if any_wait([case.pattern]):
                 source.refuse(case.pattern, "a wait in a pattern", "await it before the match")
+
+
+def _after_first(node: ast.With) -> list[ast.AST]:
+    """What runs when the first context manager has been entered."""
+    first = [node.items[0].optional_vars] if node.items[0].optional_vars else []
+    return [*first, *node.items[1:]]
 
 
 def _inside_scope(source: Source, node: ast.AST) -> None:

@@ -248,6 +248,26 @@ def test_ten_thousand_waits() -> None:
     assert run.ending == ("returned", "10000")
 
 
+def test_a_context_expression_may_wait() -> None:
+    same("with traced(await call(ask, 1)) as v, traced(2):\n    emit(v)\n    return v\nreturn 0", [3])
+
+
+def test_types_of_the_standard_library_are_known() -> None:
+    same(
+        """
+        a = math.floor(2.5) + await call(ask, 1)
+        t = math.sqrt(a)
+        u = datetime.fromisoformat("2026-01-02")
+        r = random.Random(3).randint(1, 5)
+        await sleep(SECOND)
+        emit(a, t, u, r)
+        return a
+        """,
+        [4, None],
+        before="import math, random",
+    )
+
+
 def test_a_dict_changed_while_its_loop_waits_does_not_raise_the_stated_difference() -> None:
     names = define(
         """

@@ -254,6 +254,13 @@ def _while(b: Builder, node: ast.While) -> None:
         b.jump(after, after)
 
 
+def _with(b: Builder, node: ast.With) -> None:
+    """Only the first context expression waits; the rest was refused."""
+    first = node.items[0]
+    entered = located(ast.withitem(value(b, first.context_expr), first.optional_vars), first.context_expr)
+    body(b, [located(ast.With([entered, *node.items[1:]], node.body), node)])
+
+
 def _for(b: Builder, node: ast.For) -> None:
     lower_for(b, node, body)
 
@@ -278,6 +285,7 @@ _LOWERINGS: dict[type, Any] = {
     ast.If: _if,
     ast.While: _while,
     ast.For: _for,
+    ast.With: _with,
     ast.Try: _try,
     ast.Match: _match,
 }

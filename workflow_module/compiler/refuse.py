@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any, get_origin
 
+from workflow_module.codec import Unstorable, codec_for
+from workflow_module.structs import Signal
 from workflow_module.waits import Arm
 
 from . import awaitables
@@ -88,7 +90,7 @@ def _statement(source: Source, node: ast.AST) -> None:
         )
     if isinstance(node, ast.AsyncWith):
         source.refuse(node, "async with cannot be stored", "do it inside a procedure, and call(...) that")
-    if isinstance(node, ast.With) and any_wait([*node.body, *node.items]):
+    if isinstance(node, ast.With) and any_wait([*node.body, *_after_first(node)]):
         source.refuse(
             node,
             "a wait inside with: the context manager cannot be stored over it",
@@ -104,6 +106,12 @@ def _statement(source: Source, node: ast.AST) -> None:
         for case in node.cases:
             if any_wait([case.pattern]):
                 source.refuse(case.pattern, "a wait in a pattern", "await it before the match")
+
+
+def _after_first(node: ast.With) -> list[ast.AST]:
+    """What runs when the first context manager has been entered."""
+    first = [node.items[0].optional_vars] if node.items[0].optional_vars else []
+    return [*first, *node.items[1:]]
 
 
 def _inside_scope(source: Source, node: ast.AST) -> None:
@@ -162,6 +170,7 @@ def _await(source: Source, types: Types, node: ast.Await) -> None:
     kind = awaitables.kind_of(types, node.value)
     if kind is None:
         _foreign(source, types, node)
+    _payloads(source, types, node.value)
     if isinstance(node.value, ast.Call):
         if kind in ("select", "gather"):
             _arms(source, types, node.value)
@@ -170,6 +179,26 @@ def _await(source: Source, types: Types, node: ast.Await) -> None:
         for keyword in node.value.keywords:
             if keyword.arg == "name" and kind != "subroutine" and not isinstance(keyword.value, ast.Constant):
                 source.refuse(keyword.value, "the name of a wait is computed", 'write it as a string: name="..."')
+
+
+def _payloads(source: Source, types: Types, wait: ast.expr) -> None:
+    """Signals and results of procedures have to be stored on their way."""
+    for node in ast.walk(wait):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found = types.known(node)
+            if isinstance(found, type) and issubclass(found, Signal):
+                _storable(source, node, found, f"the signal {found.__name__}")
+        elif isinstance(node, ast.Call) and awaitables.builder_of(types, node) == "call" and node.args:
+            found = awaitables.await_type(types, node)
+            if found is not UNKNOWN:
+                _storable(source, node.args[0], found, f"the result of {ast.unparse(node.args[0])}")
+
+
+def _storable(source: Source, node: ast.expr, annotation: Any, what: str) -> None:
+    try:
+        codec_for(annotation)
+    except Unstorable as error:
+        source.refuse(node, f"{what} cannot be stored: {error}", "use Structs of plain values")
 
 
 def _foreign(source: Source, types: Types, node: ast.Await) -> None:

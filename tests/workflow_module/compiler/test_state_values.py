@@ -164,6 +164,30 @@ def test_a_place_inside_a_variable_that_is_shared_is_named() -> None:
         names["program"].start(Context(), None)
 
 
+def test_a_list_of_init_is_shared_with_init() -> None:
+    names = define(
+        """
+        class Init(Struct):
+            waypoints: list[int]
+
+        @workflow
+        async def shared(ctx: WorkflowContext, init: Init) -> int:
+            waypoints = init.waypoints
+            await sleep(SECOND)
+            return len(waypoints)
+
+        @workflow
+        async def copied(ctx: WorkflowContext, init: Init) -> int:
+            waypoints = list(init.waypoints)
+            await sleep(SECOND)
+            return len(waypoints)
+        """
+    )
+    with pytest.raises(StateError, match=r"waypoints and init\.waypoints are the same mutable list object"):
+        names["shared"].start(Context(), names["Init"]([1]))
+    assert drive(names["copied"], [None], init=names["Init"]([1])).result == 1
+
+
 def test_sharing_what_is_immutable_is_harmless() -> None:
     same("p = Pair(1, 2)\nq = p\nt = (1, (2, 3))\nu = t\nawait sleep(SECOND)\nemit(p, q, t, u)\nreturn 0")
 

@@ -129,15 +129,15 @@ def main() -> None:
     stage.narrate()
     ann = stage.join("ann")
     buff_id = ann.call(cast_strength, ann.id)
-    print(f"          strength {ann.row.strength}")
+    print(f"{'':12}strength {ann.row.strength}")
     stage.wait(seconds=30)
     ann.call(stack_strength, ann.id, 2)
-    print(f"          after 30 s, two more stacks: strength {ann.row.strength}")
+    print(f"{'':12}after 30 s, two more stacks: strength {ann.row.strength}")
     ann.call(refresh_strength, ann.id)
     stage.wait(seconds=59)
-    print(f"          refreshed, 59 s later: strength {ann.row.strength}")
+    print(f"{'':12}refreshed, 59 s later: strength {ann.row.strength}")
     stage.wait(seconds=1)
-    print(f"          strength {ann.row.strength}; {stage.flows.result(buff_id)}")
+    print(f"{'':12}strength {ann.row.strength}; {stage.flows.result(buff_id)}")
 
 
 if __name__ == "__main__":

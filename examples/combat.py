@@ -17,7 +17,19 @@ from datetime import timedelta
 from examples.stage import Stage
 from examples.world import announce, character, hurt, me, move_gold, name_of, tell, world
 from gamedb import Module, ReducerContext, ReducerError, u64
-from workflow_module import Signal, Struct, Timer, Workflow, WorkflowContext, install, select, sleep, timer, workflow
+from workflow_module import (
+    Signal,
+    Struct,
+    Timer,
+    Workflow,
+    WorkflowContext,
+    WorkflowStatus,
+    install,
+    select,
+    sleep,
+    timer,
+    workflow,
+)
 
 TURN = timedelta(seconds=30)
 ANIMATION = timedelta(milliseconds=300)
@@ -107,11 +119,12 @@ engine = install(module, [combat], testing=True)
 def fight(ctx: ReducerContext, enemy: u64) -> int:
     """Begin a fight; its entity is the one who decides."""
     attacker = me(ctx)
-    if any(row.result is None for row in ctx.db[Workflow].where(entity_id=attacker.id)):
+    if any(row.status is WorkflowStatus.Suspended for row in ctx.db[Workflow].where(entity_id=attacker.id)):
         raise ReducerError("you are in a fight already")
     if character(ctx, enemy).hp == 0 or attacker.hp == 0:
         raise ReducerError("that would be no fight")
-    return engine.start(ctx, combat, CombatInit(attacker=attacker.id, defender=enemy), entity_id=attacker.id)
+    init = CombatInit(attacker=attacker.id, defender=enemy)
+    return engine.start(ctx, combat, init, entity_id=attacker.id)
 
 
 @module.reducer
@@ -150,7 +163,7 @@ def main() -> None:
     stage.wait(seconds=1)
     ann.call(attack)
     stage.wait(seconds=1)
-    print(f"          {stage.flows.result(fight_id)}; ann has {ann.hp} hp and {ann.gold} gold")
+    print(f"{'':12}{stage.flows.result(fight_id)}; ann has {ann.hp} hp and {ann.gold} gold")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class PatrolResult(Struct):
 @workflow
 async def patrol(ctx: WorkflowContext, init: PatrolInit) -> PatrolResult:
     fights = 0
-    while True:
+    while init.waypoints:
         for waypoint in init.waypoints:
             arrival = ctx.now + travel_time(ctx, init.guard, waypoint)
             match await select(timer(PatrolTimer.ARRIVAL, at=arrival), ThreatDetected, StandDown):
@@ -85,6 +85,7 @@ async def patrol(ctx: WorkflowContext, init: PatrolInit) -> PatrolResult:
                     await sleep(travel_time(ctx, init.guard, init.home))
                     move_to(ctx, init.guard, init.home)
                     return PatrolResult(fights=fights)
+    return PatrolResult(fights=fights)
 
 
 def travel_time(ctx: ReducerContext, walker: int, to: Point) -> timedelta:
@@ -134,14 +135,14 @@ def main() -> None:
     bandit = stage.place("the bandit", hp=40, gold=12, at=Point(3, 0))
     stage.db.call(post_guard, guard, [Point(4, 0), Point(4, 4), Point(0, 4)])
     stage.wait(seconds=8)
-    print(f"          the guard is at {stage.character(guard).at}")
+    print(f"{'':12}the guard is at {stage.character(guard).at}")
     stage.db.call(report_threat, guard, bandit)
     while stage.character(bandit).hp:
         stage.db.call(order_attack, guard)
         stage.wait(seconds=1)
     stage.wait(seconds=4)
     stage.wait(seconds=11)
-    print(f"          and on: the guard is at {stage.character(guard).at}")
+    print(f"{'':12}and on: the guard is at {stage.character(guard).at}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from examples.world import Character, Chat, Item, Point
 from gamedb import Commit, Database, Identity, ManualClock, Module
 from workflow_module import Workflows
 
+ORIGIN = Point()
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -83,7 +85,7 @@ class Stage:
                 ctx.db[Item].insert(Item(kind=kind, owner_id=row.id))
         return Player(self, row.id, identity)
 
-    def place(self, name: str, *, gold: int = 0, hp: int = 100, strength: int = 10, at: Point = Point()) -> int:
+    def place(self, name: str, *, gold: int = 0, hp: int = 100, strength: int = 10, at: Point = ORIGIN) -> int:
         """Put a character on the map that the game plays; its id."""
         with self.db.transaction(name="place") as ctx:
             row = Character(name=name, gold=gold, hp=hp, hp_max=hp, strength=strength, at=at)
@@ -115,7 +117,7 @@ class Stage:
         self.clock.set(until)
 
     def narrate(self) -> None:
-        """Print every chat line from now on, with the time since now."""
+        """Print every chat line from now on, with the seconds since now."""
         began = self.clock.now
 
         def on_chat(commit: Commit) -> None:
@@ -123,6 +125,6 @@ class Stage:
             for line in changes.inserted if changes is not None else []:
                 reader = None if line.to_id is None else self.db.read(Character).get(line.to_id)
                 whom = "" if reader is None else f"(to {reader.name}) "
-                print(f"{line.at - began!s:>8}  {whom}{line.text}")
+                print(f"{(line.at - began).total_seconds():8.1f} s  {whom}{line.text}")
 
         self.db.subscribe(Chat, on_chat)

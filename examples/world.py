@@ -4,8 +4,8 @@ Tables, and functions that change them inside a transaction, whoever began it: a
 step. All of them refuse with a `ReducerError` rather than overdraw, so gold and things are moved and never made up.
 
 **Escrow.** What an auction or a trade must be sure of later, it holds: `hold_gold` and `hold_item` put it out of its
-owner's reach and note the holder (the workflow's id). The holder then either passes it on (`pay_held`, `hand_over`) or
-gives it back (`give_back`). A workflow that calls `give_back(ctx, ctx.workflow_id)` in a `finally` cannot lose
+owner's reach and note the holder (the workflow's id). The holder then either passes it on (`hand_over`) or gives it
+back (`give_back`). A workflow that calls `give_back(ctx, ctx.workflow_id)` in a `finally` cannot lose
 anybody's property, however it ends.
 """
 
@@ -186,13 +186,6 @@ def hold_gold(ctx: ReducerContext, holder: int, owner_id: int, amount: int) -> N
     ctx.db[HeldGold].insert(HeldGold(holder=holder, owner_id=owner_id, amount=amount))
 
 
-def pay_held(ctx: ReducerContext, holder: int, owner_id: int, to_id: int) -> None:
-    """All that is held of one character's gold goes to another."""
-    for held in ctx.db[HeldGold].where(holder=holder, owner_id=owner_id):
-        ctx.db[HeldGold].delete(held)
-        _add_gold(ctx, to_id, held.amount)
-
-
 def _take_gold(ctx: ReducerContext, owner_id: int, amount: int) -> None:
     owner = character(ctx, owner_id)
     if amount < 0 or owner.gold < amount:
@@ -228,20 +221,24 @@ def hold_item(ctx: ReducerContext, holder: int, owner_id: int, item_id: int) -> 
     ctx.db[Item].update(owned_item(ctx, item_id, owner_id).replace(holder=holder))
 
 
-def hand_over(ctx: ReducerContext, holder: int, owner_id: int, to_id: int) -> None:
-    """All that is held of one character's things goes to another."""
-    for item in ctx.db[Item].where(holder=holder, owner_id=owner_id):
+# --- what is held
+
+
+def hand_over(ctx: ReducerContext, holder: int, from_id: int, to_id: int) -> None:
+    """All that is held of one character, gold and things, goes to another."""
+    for held in ctx.db[HeldGold].where(holder=holder, owner_id=from_id):
+        ctx.db[HeldGold].delete(held)
+        _add_gold(ctx, to_id, held.amount)
+    for item in ctx.db[Item].where(holder=holder, owner_id=from_id):
         ctx.db[Item].update(item.replace(owner_id=to_id, holder=None))
 
 
 def give_back(ctx: ReducerContext, holder: int, owner_id: int | None = None) -> None:
     """All that a holder still has goes back to whose it is; with `owner_id`, only what is theirs."""
-    for held in ctx.db[HeldGold].where(holder=holder):
-        if owner_id in (None, held.owner_id):
-            pay_held(ctx, holder, held.owner_id, held.owner_id)
-    for item in ctx.db[Item].where(holder=holder):
-        if owner_id in (None, item.owner_id):
-            ctx.db[Item].update(item.replace(holder=None))
+    owners = {row.owner_id for row in ctx.db[HeldGold].where(holder=holder)}
+    owners |= {item.owner_id for item in ctx.db[Item].where(holder=holder) if item.owner_id is not None}
+    for owner in sorted(owners) if owner_id is None else [owner_id]:
+        hand_over(ctx, holder, owner, owner)
 
 
 # --- for tests and scenes

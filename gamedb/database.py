@@ -267,8 +267,17 @@ class Database:
     async def call_procedure_async(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
         """Run a procedure without blocking the loop: an async one on it, a sync one in a thread."""
         function = self._find(procedure, "procedure")
-        ctx = ProcedureContext(self, function.name, self.identity)
-        arguments = function.arguments_from(args, kwargs)
+        return await self.run_procedure_async(function, function.arguments_from(args, kwargs))
+
+    async def run_procedure_async(
+        self,
+        function: Function,
+        arguments: tuple[Any, ...],
+        sender: Identity | None = None,
+        connection_id: ConnectionId | None = None,
+    ) -> Any:
+        """Run a procedure with canonical arguments without blocking the loop."""
+        ctx = ProcedureContext(self, function.name, sender or self.identity, connection_id)
         if function.is_async:
             return _result(function, await function.invoke(ctx, *arguments))
         return _result(function, await asyncio.to_thread(function.invoke, ctx, *arguments))
@@ -281,7 +290,7 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> Any:
         """Run a procedure with canonical arguments to its end. What `call_procedure` is made of."""
-        if self.running is not None and self._is_mine():
+        if self._is_inside():
             raise TransactionError(
                 f"procedure {function.name!r} was called inside a transaction, which would have to wait for it"
             )
@@ -295,11 +304,10 @@ class Database:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
-    def _is_mine(self) -> bool:
-        mine = self.lock.acquire(blocking=False)
-        if mine:
-            self.lock.release()
-        return mine
+    def _is_inside(self) -> bool:
+        """Whether this thread is in the running transaction."""
+        running = self.running
+        return running is not None and running[2] == get_ident()
 
     # --- reading and following
 
@@ -459,7 +467,7 @@ class Database:
 
     def close(self) -> None:
         """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self.running is not None and self._is_mine():
+        if self._is_inside():
             raise TransactionError("close() inside a transaction; let it end first")
         thread, self._thread = self._thread, None
         if thread is not None:

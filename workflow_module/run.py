@@ -221,6 +221,8 @@ class Run:
                 waiting = Waiting(decode_node(row.wait_data))
             ready: Ready | None = None
             if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
+                if incoming is None and not unread and waiting.is_quiet(self.now_micros):
+                    break
                 ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
                 if ready is None:
                     break

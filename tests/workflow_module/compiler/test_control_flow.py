@@ -1,5 +1,7 @@
 """Branches, match and loops around waits."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import pytest
@@ -105,7 +107,10 @@ def test_a_list_that_shrinks_while_its_loop_waits() -> None:
 
 
 def test_a_loop_over_an_attribute_path() -> None:
-    same("bag = Bag([1, 2])\nfor x in bag.items:\n    if x < 3:\n        bag.items.append(x + await call(ask, x))\n    emit(x)\nreturn 0", [1, 1, 1])
+    same(
+        "bag = Bag([1, 2])\nfor x in bag.items:\n    if x < 3:\n        bag.items.append(x + await call(ask, x))\n    emit(x)\nreturn 0",
+        [1, 1, 1],
+    )
 
 
 def test_a_loop_whose_list_is_rebound_goes_on_over_the_old_one() -> None:
@@ -196,7 +201,12 @@ def test_a_deleted_variable_is_unbound_after_a_wait() -> None:
 def test_eight_levels_deep() -> None:
     lines = []
     for level in range(8):
-        head = (f"for x{level} in range(2):", f"if await call(ask, {level}) > 0:", "try:", f"while await call(ask, {level}):")[level % 4]
+        head = (
+            f"for x{level} in range(2):",
+            f"if await call(ask, {level}) > 0:",
+            "try:",
+            f"while await call(ask, {level}):",
+        )[level % 4]
         lines.append("    " * level + head)
     lines.append("    " * 8 + "emit('deep', await call(ask, 99))")
     for level in range(7, -1, -1):
@@ -232,5 +242,7 @@ def test_code_after_an_endless_loop() -> None:
 
 
 def test_ten_thousand_waits() -> None:
-    run: Run = same("n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010)
+    run: Run = same(
+        "n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010
+    )
     assert run.ending == ("returned", "10000")

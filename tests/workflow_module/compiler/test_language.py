@@ -1,5 +1,7 @@
 """What the language's functions build, and what a definition tells about the code."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -10,7 +12,20 @@ import pytest
 from compiler_harness import Context, define, drive
 from compiler_support import SECOND, Clock, Pair, Ping, Quit, ask
 
-from workflow_module import Backoff, ChildFailed, Handle, ProcedureFailed, call, gather, select, signal, sleep, timer, wait_all
+from workflow_module import (
+    Backoff,
+    ChildFailed,
+    Handle,
+    ProcedureFailed,
+    Timer,
+    call,
+    gather,
+    select,
+    signal,
+    sleep,
+    timer,
+    wait_all,
+)
 from workflow_module.outcome import Completed, ContinueAsNew, Throw, Value
 from workflow_module.waits import CallWait, SelectWait, SignalWait, TimerWait, decode_wait, encode_wait
 
@@ -42,6 +57,13 @@ def test_a_timer_needs_one_time_and_an_aware_one() -> None:
         timer(Clock.RING, after=SECOND, at=NOW)
     with pytest.raises(ValueError, match="aware datetime"):
         timer(Clock.RING, at=datetime(2026, 1, 1))
+
+
+def test_a_timers_value_is_its_name() -> None:
+    with pytest.raises(TypeError, match="a string, not 5"):
+
+        class Bad(Timer):
+            FIVE = 5
 
 
 def test_wrong_arms_are_type_errors() -> None:
@@ -156,7 +178,9 @@ def test_init_and_result_are_typed_json() -> None:
 
 
 def test_a_result_of_the_wrong_type_is_an_error() -> None:
-    names = define("def given() -> Any:\n    return 'x'\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return given()\n")
+    names = define(
+        "def given() -> Any:\n    return 'x'\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return given()\n"
+    )
     with pytest.raises(Exception, match="the result of program is declared as int"):
         names["program"].start(Context(), None)
 

@@ -1,5 +1,7 @@
 """Every refusal: at decoration, with file, line, column, a caret, and what to write instead."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import subprocess
@@ -59,12 +61,15 @@ REFUSALS = [
     ("an operand of unknown type", "emit(given(), await call(ask, 1))", "the value of given()", "to a variable with a type annotation"),
     ("a path that is rebound", "b = [[1]]\nb[0].append(await call(ask, len(b := [[2]])))", "is assigned before", "split the expression"),
     ("items of unknown type", "for x in given():\n    await sleep(SECOND)", "for x: items lives across", "assign given()"),
+    ("a module's list", "xs = MODULE_LIST\nawait sleep(SECOND)\nemit(xs)", "the module's own MODULE_LIST", "copy it here"),
+    ("an import", "import json\nawait sleep(SECOND)\njson.dumps(1)", "is imported inside the workflow", "top of the module"),
     ("a compiler's name", "_wf_x = 1", "names that begin with _wf_", "another name"),
     ("ctx is assigned", "ctx = 1", "ctx is assigned", "another name"),
     ("a variable called init", "init = 1\nawait sleep(SECOND)\nemit(init)", "init lives across a wait", "another name"),
 ]  # fmt: skip
 BEFORE = """
 import asyncio, io
+MODULE_LIST = [1, 2]
 class Plain:
     pass
 def given() -> Any: ...
@@ -79,7 +84,12 @@ async def helper(ctx: WorkflowContext) -> int:
 
 @pytest.mark.parametrize(("body", "problem", "remedy"), [r[1:] for r in REFUSALS], ids=[r[0] for r in REFUSALS])
 def test_refused_with_place_and_remedy(body: str, problem: str, remedy: str) -> None:
-    text = BEFORE + "@workflow\nasync def program(ctx: WorkflowContext) -> int:\n" + textwrap.indent(body, "    ") + "\n    return 0\n"
+    text = (
+        BEFORE
+        + "@workflow\nasync def program(ctx: WorkflowContext) -> int:\n"
+        + textwrap.indent(body, "    ")
+        + "\n    return 0\n"
+    )
     with pytest.raises(CompileError) as caught:
         define(text)
     error = caught.value
@@ -115,7 +125,9 @@ def test_refused_signatures(head: str, problem: str) -> None:
 
 def test_init_is_not_reassigned() -> None:
     with pytest.raises(CompileError, match="init is assigned"):
-        define("@workflow\nasync def program(ctx: WorkflowContext, init: Pair) -> int:\n    init = Pair(1, 2)\n    return init.left\n")
+        define(
+            "@workflow\nasync def program(ctx: WorkflowContext, init: Pair) -> int:\n    init = Pair(1, 2)\n    return init.left\n"
+        )
 
 
 def test_a_closure_is_refused() -> None:

@@ -120,13 +120,44 @@ async def quest(ctx: WorkflowContext, init: QuestInit) -> QuestResult:
                     return QuestResult(Outcome.EXPIRED)
                 case Abandon():
                     return QuestResult(Outcome.ABANDONED)
-                case EnemyKilled(what) | ItemCollected(what) | PlaceReached(what):
-                    progress = advanced(ctx, init, progress, what)
+                case EnemyKilled(name):
+                    progress = advanced(ctx, init, progress, Kill, name)
+                case ItemCollected(kind):
+                    progress = advanced(ctx, init, progress, Collect, kind)
+                case PlaceReached(place):
+                    progress = advanced(ctx, init, progress, Reach, place)
         hand_over(ctx, ctx.workflow_id, init.giver, init.hero)
         tell(ctx, init.hero, f"Well done! Here are {init.reward} gold.")
         return QuestResult(Outcome.COMPLETED)
     finally:
         give_back(ctx, ctx.workflow_id)
+
+
+def key(hero: int, what: str | Point) -> str:
+    """The key of a broadcast: whose deed, and what was done."""
+    return f"{hero}:{label(what)}"
+
+
+def label(what: str | Point) -> str:
+    """What a deed was about, for people."""
+    return f"{what.x},{what.y}" if isinstance(what, Point) else what
+
+
+def all_done(init: QuestInit, progress: list[int]) -> bool:
+    """Whether nothing is left to do."""
+    return all(done >= objective.count for done, objective in zip(progress, init.objectives, strict=True))
+
+
+def advanced(
+    ctx: ReducerContext, init: QuestInit, progress: list[int], deed: type[Objective], what: str | Point
+) -> list[int]:
+    """The progress after one more deed; the hero is told."""
+    after = list(progress)
+    for n, objective in enumerate(init.objectives):
+        if isinstance(objective, deed) and target(objective) == what and after[n] < objective.count:
+            after[n] += 1
+            tell(ctx, init.hero, f"{deed.__name__} {label(what)}: {after[n]} of {objective.count}")
+    return after
 
 
 def target(objective: Objective) -> str | Point:
@@ -138,26 +169,6 @@ def target(objective: Objective) -> str | Point:
             return kind
         case Reach(place):
             return place
-
-
-def key(hero: int, what: str | Point) -> str:
-    """The key of a broadcast: whose deed, and what was done."""
-    return f"{hero}:{what.x},{what.y}" if isinstance(what, Point) else f"{hero}:{what}"
-
-
-def all_done(init: QuestInit, progress: list[int]) -> bool:
-    """Whether nothing is left to do."""
-    return all(done >= objective.count for done, objective in zip(progress, init.objectives, strict=True))
-
-
-def advanced(ctx: ReducerContext, init: QuestInit, progress: list[int], what: str | Point) -> list[int]:
-    """The progress after one more deed; the hero is told."""
-    after = list(progress)
-    for n, objective in enumerate(init.objectives):
-        if target(objective) == what and after[n] < objective.count:
-            after[n] += 1
-            tell(ctx, init.hero, f"{type(objective).__name__} {key(init.hero, what)}: {after[n]} of {objective.count}")
-    return after
 
 
 engine = install(module, [quest], testing=True)

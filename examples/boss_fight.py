@@ -140,7 +140,10 @@ async def boss_fight(ctx: WorkflowContext, init: BossFightInit) -> BossFightResu
         announce(ctx, "Phase 2: minions, attack!")
         set_effect(ctx, boss, "immune", 1, until=enrage)
         match await select(
-            gather(*[spawn(boss_add, AddInit(boss=boss, side=side)) for side in ("left", "right")]),
+            gather(
+                *[spawn(boss_add, AddInit(boss=boss, side=side)) for side in ("left", "right")],
+                return_exceptions=True,  # a minion that an operator cancelled is gone like any other
+            ),
             timer(BossTimer.ENRAGE, at=enrage),
             Wiped,
         ):

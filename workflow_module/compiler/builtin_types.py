@@ -151,9 +151,7 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
     if function in (abs, round):
         return _arithmetic(function, args)
     if function in (reversed, iter, filter):
-        return iterator_of(
-            inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN
-        )
+        return iterator_of(inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN)
     if function is next:
         return join([inside, *args[1:]])
     if function is enumerate:
@@ -221,11 +219,7 @@ def method(owner: Any, name: str, node: ast.Call, types: Types) -> Any:
         return _STR.get(name, UNKNOWN)
     if owner is bytes:
         return (
-            str
-            if name in ("decode", "hex")
-            else _STR.get(name, UNKNOWN)
-            if _STR.get(name) in (int, bool)
-            else UNKNOWN
+            str if name in ("decode", "hex") else _STR.get(name, UNKNOWN) if _STR.get(name) in (int, bool) else UNKNOWN
         )
     if owner is int:
         return {"bit_length": int, "bit_count": int, "conjugate": int}.get(name, UNKNOWN)

@@ -216,10 +216,7 @@ class Types:
             if function is language.start and node.args:
                 return HANDLE[getattr(self.known(node.args[0]), "result_type", Any)]
             owner = getattr(function, "__self__", None)
-            if (
-                isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType))
-                and owner is not None
-            ):
+            if isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType)) and owner is not None:
                 return builtin_types.method(type(owner), function.__name__, node, self)
             return return_type(function)
         if isinstance(node.func, ast.Lambda):

@@ -39,9 +39,7 @@ def leaving(b: Builder, statements: list[ast.stmt], loop_depth: int = 0) -> list
         elif isinstance(statement, (ast.Break, ast.Continue)):
             kind = "break" if isinstance(statement, ast.Break) else "continue"
             result += [statement] if loop_depth else b.leave(kind, statement)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(
-            statement
-        ):
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(statement):
             result.append(statement)
         else:
             result.append(_inner(b, statement, loop_depth))

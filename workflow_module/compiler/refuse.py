@@ -85,9 +85,7 @@ def _sees_variables(function: str, arguments: list[ast.expr]) -> bool:
 
 def _statement(source: Source, node: ast.AST) -> None:
     if isinstance(node, ast.AsyncFor):
-        source.refuse(
-            node, "async for cannot be stored", "collect the items in a procedure, and loop over its result"
-        )
+        source.refuse(node, "async for cannot be stored", "collect the items in a procedure, and loop over its result")
     if isinstance(node, ast.AsyncWith):
         source.refuse(node, "async with cannot be stored", "do it inside a procedure, and call(...) that")
     if isinstance(node, ast.With) and any_wait([*node.body, *_after_first(node)]):
@@ -238,17 +236,10 @@ def _arms(source: Source, types: Types, call: ast.Call) -> None:
             )
         found: Any = types.of(arm)
         known = types.known(arm)
-        if (
-            kind is None
-            and not isinstance(arm, ast.Starred)
-            and not isinstance(known, type)
-            and found is not UNKNOWN
-        ):
+        if kind is None and not isinstance(arm, ast.Starred) and not isinstance(known, type) and found is not UNKNOWN:
             classes = [get_origin(member) or member for member in members(found)]
             if not all(isinstance(cls, type) and issubclass(cls, (Arm, type)) for cls in classes):
-                source.refuse(
-                    arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)..."
-                )
+                source.refuse(arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)...")
 
 
 def _subroutine(source: Source, call: ast.Call) -> None:

@@ -82,9 +82,7 @@ class Tree(Struct):
 
 @pytest.mark.parametrize(("annotation", "expression"), VALUES, ids=[f"{a}: {e}"[:50] for a, e in VALUES])
 def test_a_value_of_its_declared_type_comes_back_exactly(annotation: str, expression: str) -> None:
-    same(
-        f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE
-    )
+    same(f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE)
 
 
 def test_nan_comes_back_as_nan() -> None:
@@ -193,9 +191,7 @@ def test_sharing_what_is_immutable_is_harmless() -> None:
 
 
 def test_replace_gives_a_changed_copy_of_the_same_type() -> None:
-    same(
-        "p = Pair(1, 2).replace(right=await call(ask, 1))\nawait sleep(SECOND)\nemit(p)\nreturn p.right", [7, None]
-    )
+    same("p = Pair(1, 2).replace(right=await call(ask, 1))\nawait sleep(SECOND)\nemit(p)\nreturn p.right", [7, None])
 
 
 def test_an_object_shared_only_until_the_wait_is_harmless() -> None:

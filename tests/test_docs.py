@@ -64,7 +64,8 @@ def test_python_runs_and_prints_what_it_says(
     for block in blocks(page, "python"):
         padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
         lines += ["\n"] * (block.line - len(lines)) + block.text.splitlines(keepends=True)
-        monkeypatch.setitem(linecache.cache, str(page), (0, None, lines, str(page)))  # where workflows find their source
+        # where workflows find their source
+        monkeypatch.setitem(linecache.cache, str(page), (0, None, lines, str(page)))
         exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
         promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()

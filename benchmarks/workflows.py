@@ -5,14 +5,17 @@ the journal (the timeline in `workflow_event`) on and off; with --quick only `ga
 journal. One driver, one thread: a signal is sent when the one before has been handled. Ten steps are ten calls of a
 procedure that does nothing, one after the other, in 32 workflows at once.
 
-With the extra `bench` installed, DBOS on SQLite and Restate run `workflow-signal` and `workflow-ten-steps`
-too; see `workflow_dbos` and `workflow_restate` for their settings. The ratios compare with `gamedb`, journal on, since
-they keep a record of each step as well.
+With the extra `bench` installed, DBOS on SQLite and Restate run `workflow-signal` and `workflow-ten-steps`, too; see
+`workflow_dbos` and `workflow_restate` for their settings. The ratios compare with `gamedb`, journal on, since they keep
+a record of each step as well. They confirm each signal when it is on disk, and Restate is called over a socket;
+`workflow-signal` is in process and waits for the disk once, at the end. `workflow-signal-confirmed` waits for each
+signal, in 64 threads, and is compared with their `workflow-signal`, too.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -48,11 +51,14 @@ TARGETS = 100
 """How many workflows share the signals and the ticks."""
 AT_ONCE = 32
 """How many workflows of ten steps run at once."""
+SENDERS = 64
+"""How many threads wait for the confirmation of their signal."""
 
 Sizes = dict[str, int]
 FULL: Sizes = {
     "starts": 20_000,
     "signals": 50_000,
+    "confirmed": 20_000,
     "ticks": 50_000,
     "ten_steps": 1_000,
     "broadcasts": 10,
@@ -66,6 +72,7 @@ FULL: Sizes = {
 QUICK: Sizes = {
     "starts": 1_500,
     "signals": 4_000,
+    "confirmed": 2_000,
     "ticks": 4_000,
     "ten_steps": 60,
     "broadcasts": 1,
@@ -111,6 +118,35 @@ def run_signal(db: Database, flows: Workflows, count: int) -> Measure:
     targets = [flows.start(counter, Count(ENDLESS)) for _ in range(TARGETS)]
     message = Add(1)
     return timed(lambda i: flows.signal(targets[i % TARGETS], message), count, db.flush)
+
+
+def run_confirmed(path: str, journal: bool, count: int) -> Measure:
+    """Signals from many threads, each of which waits until its signal is on disk before it sends the next."""
+    numbers = iter(range(count))
+    samples: list[float] = []
+    with Database(build(journal), path, clock=ManualClock(), **DATABASE) as db:
+        flows = Workflows(db)
+        targets = [flows.start(counter, Count(ENDLESS)) for _ in range(TARGETS)]
+
+        def sender() -> None:
+            for number in numbers:
+                before = time.perf_counter()
+                flows.signal(targets[number % TARGETS], Add(1))
+                db.flush()
+                samples.append(time.perf_counter() - before)
+
+        threads = [threading.Thread(target=sender) for _ in range(SENDERS)]
+        started = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seconds = time.perf_counter() - started
+    return {
+        "per_second": round(count / seconds),
+        "p50_ms": round(percentile(samples, 0.5) * 1000, 3),
+        "p99_ms": round(percentile(samples, 0.99) * 1000, 3),
+    }
 
 
 def run_timer(db: Database, flows: Workflows, clock: ManualClock, count: int) -> Measure:
@@ -262,6 +298,13 @@ def measure_ours(directory: Path, args: Any, sizes: Sizes) -> tuple[dict[str, di
             flows["workflow-ten-steps"] = isolated(
                 run_ten_steps, path=steps_path, journal=journal, count=sizes["ten_steps"]
             )
+            if system == "gamedb":
+                flows["workflow-signal-confirmed"] = isolated(
+                    run_confirmed,
+                    path=str(directory / f"{name}-confirmed.db"),
+                    journal=journal,
+                    count=sizes["confirmed"],
+                )
             for workload, measure in flows.items():
                 report(workload, system, {"journal": journal, **_sizes_of(workload, sizes)}, measure)
                 if system == "gamedb":
@@ -295,12 +338,13 @@ def _sizes_of(workload: str, sizes: Sizes) -> dict[str, int]:
     names = {
         "workflow-start": ["starts"],
         "workflow-signal": ["signals"],
+        "workflow-signal-confirmed": ["confirmed", "senders"],
         "workflow-timer": ["ticks"],
         "workflow-ten-steps": ["ten_steps", "at_once"],
         "workflow-broadcast": ["listeners", "broadcasts"],
         "workflow-children": ["children", "families"],
     }
-    return {name: {**sizes, "at_once": AT_ONCE}[name] for name in names[workload]}
+    return {name: {**sizes, "at_once": AT_ONCE, "senders": SENDERS}[name] for name in names[workload]}
 
 
 def measure_peers(directory: Path, args: Any) -> dict[str, Measure]:
@@ -341,7 +385,7 @@ def main() -> None:
     for workload, measures in ours.items():
         ratios[f"{workload}: journal off/on"] = measures[False]["per_second"] / measures[True]["per_second"]
         for name in ("dbos", "restate"):
-            peer = peers.get(f"{workload} {name}")
+            peer = peers.get(f"{workload.removesuffix('-confirmed')} {name}")
             if peer is not None:
                 ratios[f"{workload}: gamedb/{name}"] = measures[True]["per_second"] / peer["per_second"]
     report_ratios(ratios)

@@ -43,7 +43,7 @@ def _micros(duration: timedelta) -> int:
 
 
 def _due(run: Run, after: timedelta | None) -> int | None:
-    return None if after is None else min(run.now_micros + _micros(after), NEVER_MICROS)
+    return None if after is None else min(run.now_micros + max(0, _micros(after)), NEVER_MICROS)
 
 
 def arm(run: Run, row: Workflow, wait: Wait) -> Node:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from .armed import CallLeaf, ChildLeaf, Node, Ready, SelectNode, decode_node, encode_node, leaves
+from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, leaves, remember
 from .refusals import UnknownWorkflow
 from .tables import (
     PendingProcedure,
@@ -36,8 +36,8 @@ def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, erro
     if row.cancel_requested:
         finish(run, row, WorkflowStatus.Cancelled, "cancelled", text, error=text)
         return
-    if isinstance(node, SelectNode) and ready is not None and node.chosen is None:
-        node.chosen = ready.arm  # a resume gives the step the same event
+    if node is not None and ready is not None:  # a resume gives the step the same event
+        remember(node, ready, max((s.id for s in run.signals.where(workflow_id=row.id)), default=0))
         row = row.replace(wait_data=encode_node(node))
     row = run.workflows.update(row.replace(status=WorkflowStatus.Failed, error=text, updated_at=run.now))
     note(run, row, "failed", text)
@@ -70,14 +70,19 @@ def finish(
     if retention is not None:
         db[WorkflowExpiry].insert(WorkflowExpiry(scheduled_at=_later(run.now, retention), workflow_id=workflow_id))
     note(run, row, kind, detail)
-    for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
-        if child.status not in FINISHED and not child.on_parent_end_abandon:
-            run.cancel(child.id)
+    cancel_children(run, workflow_id)
     if status is WorkflowStatus.Completed:
         tell_parent(run, row, value=detail)
     else:
         tell_parent(run, row, failure=_last_line(error or kind), cancelled=True)
     return row
+
+
+def cancel_children(run: Run, workflow_id: int) -> None:
+    """A workflow has ended: so shall its children, but for those that were started to outlive it."""
+    for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
+        if child.status not in FINISHED and not child.on_parent_end_abandon:
+            run.cancel(child.id)
 
 
 def terminate(run: Run, workflow_id: int) -> None:

@@ -30,6 +30,7 @@ from .tables import (
     WorkflowEvent,
     WorkflowExpiry,
     WorkflowStatus,
+    WorkflowTimer,
 )
 from .timeline import note
 
@@ -187,6 +188,15 @@ class Engine:
         return workflow_id
 
     # --- what timers and tests do
+
+    def timer_fired(self, ctx: ReducerContext, timer: WorkflowTimer) -> None:
+        """A deadline has passed. Should the clock have been set back just now, it comes again."""
+        row = ctx.db[Workflow].get(timer.workflow_id)
+        if row is None or row.status in (WorkflowStatus.Completed, WorkflowStatus.Cancelled):
+            return
+        if timer.due_at > ctx.now:
+            ctx.db[WorkflowTimer].insert(timer.replace(scheduled_id=0))
+        self.wake(ctx, timer.workflow_id)
 
     def wake(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Look whether what a workflow waits for has come (a deadline has passed)."""

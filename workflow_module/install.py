@@ -137,7 +137,7 @@ def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
 
     @reducer
     def workflow_timer_fire(ctx: ReducerContext, timer: WorkflowTimer) -> None:
-        engine.wake(ctx, timer.workflow_id)
+        engine.timer_fired(ctx, timer)
 
     @reducer
     def workflow_wake(ctx: ReducerContext, wake: WorkflowWake) -> None:

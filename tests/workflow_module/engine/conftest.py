@@ -1,0 +1,15 @@
+"""What the engine's tests need around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from engine_support import Faults
+
+
+@pytest.fixture(autouse=True)
+def no_faults() -> Iterator[None]:
+    Faults.on = False
+    yield
+    Faults.on = False

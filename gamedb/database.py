@@ -267,8 +267,17 @@ class Database:
     async def call_procedure_async(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
         """Run a procedure without blocking the loop: an async one on it, a sync one in a thread."""
         function = self._find(procedure, "procedure")
-        ctx = ProcedureContext(self, function.name, self.identity)
-        arguments = function.arguments_from(args, kwargs)
+        return await self.run_procedure_async(function, function.arguments_from(args, kwargs))
+
+    async def run_procedure_async(
+        self,
+        function: Function,
+        arguments: tuple[Any, ...],
+        sender: Identity | None = None,
+        connection_id: ConnectionId | None = None,
+    ) -> Any:
+        """Run a procedure with canonical arguments without blocking the loop."""
+        ctx = ProcedureContext(self, function.name, sender or self.identity, connection_id)
         if function.is_async:
             return _result(function, await function.invoke(ctx, *arguments))
         return _result(function, await asyncio.to_thread(function.invoke, ctx, *arguments))

@@ -11,7 +11,6 @@ import heapq
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -22,13 +21,12 @@ from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.system import ScheduleState
+from gamedb.workers import ProcedureWorkers
 
 T = TypeVar("T")
 
 FIRINGS_MAX: Final = 1_000_000
 """How many rows one `run_due` fires at most without the clock moving."""
-PROCEDURE_THREADS_MAX: Final = 8
-"""How many scheduled procedures run at once."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -48,6 +46,9 @@ class Host(Protocol):
     def run_procedure(self, function: Function, arguments: tuple[Any, ...]) -> Any:
         """Run a procedure as the database itself, in this thread."""
 
+    async def run_procedure_async(self, function: Function, arguments: tuple[Any, ...]) -> Any:
+        """Run an async procedure as the database itself, on the running loop."""
+
     def report_failure(self, name: str, error: BaseException) -> None:
         """Log an exception of a scheduled function."""
 
@@ -65,7 +66,7 @@ class Scheduler:
         self._heap: list[Entry] = []
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._workers = ProcedureWorkers()
 
     @property
     def enabled(self) -> bool:
@@ -244,17 +245,25 @@ class Scheduler:
             self._land(number, key)
         elif not pooled:
             self._run_procedure(entry, row, once)
+        elif function.is_async:
+            self._workers.submit_async(lambda: self._run_on_loop(entry, row, once))
         else:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
-            self._pool.submit(self._run_in_pool, entry, row, once)
+            self._workers.submit(lambda: self._run_in_thread(entry, row, once))
         return True
 
-    def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
+    def _run_in_thread(self, entry: Entry, row: Row, once: bool) -> None:
         try:
             self._run_procedure(entry, row, once)
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
+
+    async def _run_on_loop(self, entry: Entry, row: Row, once: bool) -> None:
+        function = self._functions[entry[2]]
+        try:
+            await self._host.run_procedure_async(function, (row,))
+        except (Exception, CancelledError) as error:
+            self._host.report_failure(function.name, error)
+        self._procedure_ended(entry, once)
 
     def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
         _, key, number = entry
@@ -266,8 +275,12 @@ class Scheduler:
         except BaseException:
             self._in_flight.discard((number, key))
             raise
+        self._procedure_ended(entry, once)
+
+    def _procedure_ended(self, entry: Entry, once: bool) -> None:
+        _, key, number = entry
         if once:
-            self._host.execute(function.name, self._claim, (entry,))
+            self._host.execute(self._functions[number].name, self._claim, (entry,))
         self._land(number, key)
 
     def _land(self, number: int, key: int) -> None:
@@ -282,5 +295,4 @@ class Scheduler:
 
     def close(self) -> None:
         """Wait for the procedures that are running."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._workers.close()

@@ -9,7 +9,18 @@ from datetime import timedelta
 from typing import Any, Literal, TypeVar, overload
 
 from .structs import Signal
-from .waits import Arm, GatherWait, SelectWait, SignalWait, WaitAllWait
+from .waits import (
+    Arm,
+    CallWait,
+    GatherWait,
+    Handle,
+    SelectWait,
+    SignalWait,
+    SleepWait,
+    SpawnWait,
+    TimerWait,
+    WaitAllWait,
+)
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -33,12 +44,20 @@ S9 = TypeVar("S9", bound=Signal)
 S10 = TypeVar("S10", bound=Signal)
 
 
+_ARMS = frozenset({TimerWait, SleepWait, SignalWait, CallWait, SpawnWait, Handle, GatherWait})
+_bare: dict[type, SignalWait] = {}
+
+
 def _arm(arm: object, where: str) -> Any:
     """A bare signal class stands for a wait for that signal."""
-    if isinstance(arm, Arm) and not isinstance(arm, (SelectWait, WaitAllWait)):
+    if type(arm) in _ARMS:
         return arm
-    if isinstance(arm, type) and issubclass(arm, Signal):
-        return SignalWait(arm.__name__)
+    if isinstance(arm, type):
+        wait = _bare.get(arm)
+        if wait is not None:
+            return wait
+        if issubclass(arm, Signal):
+            return _bare.setdefault(arm, SignalWait(arm.__name__))
     raise TypeError(f"{where} takes timers, signals, sleeps, calls, spawns, handles and gathers, not {arm!r}")
 
 

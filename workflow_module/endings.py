@@ -6,7 +6,7 @@ Part of `Run`; everything happens in the running transaction.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, leaves, remember
 from .refusals import UnknownWorkflow
@@ -26,7 +26,7 @@ from .tracebacks import author_traceback
 if TYPE_CHECKING:
     from .run import Run
 
-FINISHED = frozenset({WorkflowStatus.Completed, WorkflowStatus.Cancelled})
+FINISHED: Final = (WorkflowStatus.Completed, WorkflowStatus.Cancelled)  # a tuple compares by identity first
 
 
 def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, error: BaseException) -> None:

@@ -155,8 +155,8 @@ def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> Non
         return module.reducer(private=function.__name__ not in opened)(function)
 
     @module.procedure(private=True)
-    def workflow_procedure_run(ctx: ProcedureContext, pending: PendingProcedure) -> None:
-        procedures.run(ctx, pending)
+    async def workflow_procedure_run(ctx: ProcedureContext, pending: PendingProcedure) -> None:
+        await procedures.run(ctx, pending)
 
     @reducer
     def workflow_procedure_take(

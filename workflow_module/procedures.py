@@ -8,9 +8,12 @@ ignored, so a thread that cannot be stopped does no harm.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
@@ -29,7 +32,8 @@ from .tables import PendingProcedure, ProcedureStatus
 from .timeline import note_for
 from .waits import Backoff
 
-_POLL_SECONDS: Final = 0.02
+SYNC_ATTEMPTS_MAX: Final = 32
+"""How many sync procedures run at once; more wait for their turn."""
 
 
 class StepContext(ProcedureContext):
@@ -69,10 +73,12 @@ class Procedures:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._rooms: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
+        self._rooms = weakref.WeakKeyDictionary()
 
     # --- here
 
-    def run(self, ctx: ProcedureContext, scheduled: PendingProcedure) -> None:
+    async def run(self, ctx: ProcedureContext, scheduled: PendingProcedure) -> None:
         """One attempt of a procedure of this process; or the end of a worker's lease."""
         with ctx.transaction() as tx:
             pending = tx.db[PendingProcedure].get(scheduled.id)
@@ -83,7 +89,7 @@ class Procedures:
                 return
         step = StepContext(ctx, pending)
         try:
-            result = self._call(step, pending)
+            result = await self._call(step, pending)
         except Exception as error:
             self._record_failure(ctx, pending, error)
             return
@@ -92,19 +98,30 @@ class Procedures:
             if current is not None:
                 self._engine.procedure_succeeded(tx, current, result)
 
-    def _call(self, step: StepContext, pending: PendingProcedure) -> str:
+    async def _call(self, step: StepContext, pending: PendingProcedure) -> str:
         """The result as JSON."""
         function = self._engine.procedure(pending.procedure)
         function = getattr(function, "function", function)
         args, kwargs = _arguments(function, pending.arguments)
-        limited = pending.timeout_seconds is not None or pending.heartbeat_seconds is not None
         if inspect.iscoroutinefunction(function):
-            value = asyncio.run(_awaited(function(step, *args, **kwargs), pending.timeout_seconds, step, pending))
-        elif limited:
-            value = _in_thread(lambda: function(step, *args, **kwargs), step, pending)
+            task = asyncio.ensure_future(function(step, *args, **kwargs))
+            try:
+                value = await _limited(task, step, pending)
+            except AttemptTimeout:
+                task.cancel()
+                await asyncio.wait({task})
+                raise
         else:
-            value = function(step, *args, **kwargs)
+            async with self._room():
+                value = await _limited(_in_thread(lambda: function(step, *args, **kwargs), pending), step, pending)
         return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
+
+    def _room(self) -> asyncio.Semaphore:
+        """The bound of the running loop on sync procedures."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._rooms:
+            self._rooms[loop] = asyncio.Semaphore(SYNC_ATTEMPTS_MAX)
+        return self._rooms[loop]
 
     def _record_failure(self, ctx: ProcedureContext, pending: PendingProcedure, error: Exception) -> None:
         names = [f"{cls.__module__}:{cls.__qualname__}" for cls in type(error).__mro__]
@@ -198,46 +215,45 @@ def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
         raise BadPayload(f"the arguments of {function.__name__} do not fit its parameters: {error}") from None
 
 
-async def _awaited(coroutine: Any, timeout: float | None, step: StepContext, pending: PendingProcedure) -> Any:
-    task = asyncio.ensure_future(coroutine)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    while not task.done():
-        step_seconds = None if deadline is None and pending.heartbeat_seconds is None else _POLL_SECONDS
-        await asyncio.wait({task}, timeout=step_seconds)
-        if not task.done() and (reason := _overdue(deadline, step, pending)) is not None:
-            task.cancel()
-            await asyncio.wait({task})
-            raise AttemptTimeout(reason)
-    return task.result()
+async def _limited(work: asyncio.Future[Any], step: StepContext, pending: PendingProcedure) -> Any:
+    """The result of an attempt, or `AttemptTimeout` when it takes too long or is silent for too long."""
+    deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
+    while not work.done():
+        left = [] if deadline is None else [deadline - time.monotonic()]
+        if pending.heartbeat_seconds is not None:
+            left.append(pending.heartbeat_seconds - step.silent_seconds)
+        if left and min(left) <= 0:
+            if deadline is not None and deadline <= time.monotonic():
+                raise AttemptTimeout(f"the attempt took longer than {pending.timeout_seconds:g} s")
+            raise AttemptTimeout(f"the attempt was silent for {pending.heartbeat_seconds:g} s")
+        await asyncio.wait({work}, timeout=min(left) if left else None)
+    return work.result()
 
 
-def _in_thread(work: Any, step: StepContext, pending: PendingProcedure) -> Any:
-    """Run a sync procedure with a limit: a thread cannot be stopped, so one over its limit is left alone."""
-    outcome: list[Any] = []
-    done = threading.Event()
+def _in_thread(work: Callable[[], Any], pending: PendingProcedure) -> asyncio.Future[Any]:
+    """Run a sync procedure in a thread of its own: one that never ends is left alone, and keeps nobody waiting."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: Exception | None) -> None:
+        if future.cancelled():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+            future.exception()  # an abandoned attempt has nobody who looks at it
 
     def target() -> None:
+        value, failure = None, None
         try:
-            outcome.append((True, work()))
+            value = work()
+        except Exception as error:
+            failure = error
         except BaseException as error:
-            outcome.append((False, error))
-        done.set()
+            failure = RuntimeError(f"the procedure ended its thread: {error!r}")
+        with contextlib.suppress(RuntimeError):  # the loop is gone: the attempt was abandoned
+            loop.call_soon_threadsafe(settle, value, failure)
 
-    deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
     threading.Thread(target=target, name=f"gamedb-attempt-{pending.procedure}", daemon=True).start()
-    while not done.wait(_POLL_SECONDS):
-        reason = _overdue(deadline, step, pending)
-        if reason is not None:
-            raise AttemptTimeout(reason)
-    good, value = outcome[0]
-    if good:
-        return value
-    raise value
-
-
-def _overdue(deadline: float | None, step: StepContext, pending: PendingProcedure) -> str | None:
-    if deadline is not None and time.monotonic() >= deadline:
-        return f"the attempt took longer than {pending.timeout_seconds:g} s"
-    if pending.heartbeat_seconds is not None and step.silent_seconds >= pending.heartbeat_seconds:
-        return f"the attempt was silent for {pending.heartbeat_seconds:g} s"
-    return None
+    return future

@@ -254,6 +254,8 @@ class Run:
                 if waiting is None and row.wait_data:
                     waiting = Waiting(decode_node(row.wait_data))
                 if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
+                    if incoming is None and not unread and waiting.is_quiet(self.now_micros):
+                        break
                     ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
                     if ready is None:
                         break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,14 +25,24 @@ if TYPE_CHECKING:
 Definition = WorkflowDefinition[Any, Any]
 
 
+_time = operator.itemgetter(1)
+
+
 class Waiting:
     """An armed wait, and what its shape tells at once."""
 
-    __slots__ = ("due", "node", "plain")
+    __slots__ = ("due", "fresh", "node", "plain")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, fresh: bool = False) -> None:
         self.node = node
         self.plain, self.due = summary(node)
+        self.fresh = fresh
+
+    def is_quiet(self, now: int) -> bool:
+        """Whether it was armed just now, of timers and signals, and none of its deadlines has passed."""
+        if not self.plain or not self.fresh:
+            return False
+        return not self.due or min(self.due, key=_time)[1] > now
 
 
 class _StartState(msgspec.Struct):
@@ -100,7 +111,7 @@ def _event(row: Workflow, definition: Definition, ready: Ready) -> Event:
 def _suspended(
     run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None, cancelling: bool
 ) -> tuple[Workflow, Waiting]:
-    waiting = Waiting(arm(run, row, outcome.wait))
+    waiting = Waiting(arm(run, row, outcome.wait), fresh=True)
     if before is None or before.due != waiting.due:
         set_timers(run, row, waiting.due)
     kind = "started" if event is None else "step"

@@ -129,12 +129,11 @@ class ReadTable(Generic[R]):
             return len(self.where(**equalities))
         found = index.keys.get(values[0] if len(values) == 1 else values)
         if found is None:
-            return len(self.where(**equalities)) if self._odd(equalities) else 0
+            for column, value in equalities.items():
+                if self._canonical(column, value) is not value:
+                    return len(self.where(**equalities))
+            return 0
         return len(found) if type(found) is Bucket else 1
-
-    def _odd(self, equalities: dict[str, Any]) -> bool:
-        """Whether a value is not in the form that rows hold (and so is perhaps there in that form)."""
-        return any(self._canonical(column, value) is not value for column, value in equalities.items())
 
     def __len__(self) -> int:
         return len(self.data.rows)

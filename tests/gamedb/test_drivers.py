@@ -160,6 +160,26 @@ def test_an_interval_procedure_never_runs_twice_at_once_and_is_late_once(game: G
     assert game.next() == "ring"
 
 
+def test_many_async_procedures_wait_at_once(clock: ManualClock) -> None:
+    module = Module("waiting")
+    count, started, ended = 100, queue.Queue[int](), queue.Queue[int]()
+    module.table(scheduled="work")(Job)
+
+    @module.procedure
+    async def work(ctx: ProcedureContext, job: Job) -> None:
+        started.put(job.scheduled_id)
+        while started.qsize() < count:  # nobody ends before all have begun
+            await asyncio.sleep(0.001)
+        ended.put(job.scheduled_id)
+
+    with Database(module, clock=clock) as db:
+        with db.transaction() as ctx:
+            for _ in range(count):
+                ctx.db[Job].insert(Job(at=ctx.now))
+        db.run()
+        assert sorted(ended.get(timeout=TIMEOUT) for _ in range(count)) == list(range(1, count + 1))
+
+
 def test_closing_waits_for_running_procedures(clock: ManualClock) -> None:
     game = Game(clock)
     game.gate.clear()

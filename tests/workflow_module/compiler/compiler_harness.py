@@ -23,14 +23,14 @@ from workflow_module.waits import encode_wait
 
 _numbers = itertools.count()
 
-PRELUDE = '''
+PRELUDE = """
 from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 from workflow_module import *
 import compiler_support
 from compiler_support import *
-'''
+"""
 
 
 class Context(WorkflowContext):
@@ -185,7 +185,9 @@ def assert_same(source: str, events: list[Any] | None = None, steps_max: int = 6
     return native
 
 
-def same(body: str, events: list[Any] | None = None, *, returns: str = "int", before: str = "", steps_max: int = 60) -> Run:
+def same(
+    body: str, events: list[Any] | None = None, *, returns: str = "int", before: str = "", steps_max: int = 60
+) -> Run:
     """`assert_same` for the body of a workflow called `program`."""
     lines = "\n".join("    " + line for line in textwrap.dedent(body).strip("\n").splitlines())
     head = f"@workflow\nasync def program(ctx: WorkflowContext) -> {returns}:\n"

@@ -1,6 +1,6 @@
 """Compares a generated program compiled with the same program in CPython; also a command for long runs.
 
-    python tests/workflow_module/compiler/differential.py SEED COUNT [SIZE]
+python tests/workflow_module/compiler/differential.py SEED COUNT [SIZE]
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class Different(AssertionError):
 def event_value(kind: Any, wait: Any) -> Any:
     """What a wait is resumed with, from an entry of the script."""
     if isinstance(kind, str):
-        cls = getattr(compiler_support, kind, None) or {"ValueError": ValueError, "KeyError": KeyError, "Cancelled": Cancelled}[kind]
+        cls = (
+            getattr(compiler_support, kind, None)
+            or {"ValueError": ValueError, "KeyError": KeyError, "Cancelled": Cancelled}[kind]
+        )
         return Throw(cls("thrown", 1))
     if wait.kind == "call":
         return Value(kind)
@@ -36,12 +39,15 @@ def event_value(kind: Any, wait: Any) -> Any:
     if wait.kind == "gather":
         return Value((kind, kind + 1))
     if wait.kind == "select":
-        return Value([compiler_support.Clock.RING, compiler_support.Ping(kind), compiler_support.Quit(), None][kind % 4])
+        return Value(
+            [compiler_support.Clock.RING, compiler_support.Ping(kind), compiler_support.Quit(), None][kind % 4]
+        )
     return Value(None)
 
 
 def compare(source: str, script: list[Any]) -> str:
     """Raises `Different`; else says how the program ended."""
+
     def driver(runner: Any) -> Run:
         compiler_support.NOTES.clear()
         notes: list[Any] = []
@@ -66,7 +72,9 @@ def compare(source: str, script: list[Any]) -> str:
     native = driver(run_native)
     for index, (ours, theirs) in enumerate(zip(compiled.trace, native.trace, strict=False)):
         if ours != theirs:
-            raise Different(f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then {compiled.ending}, {native.ending}\nscript {script}\n{source}")
+            raise Different(
+                f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then {compiled.ending}, {native.ending}\nscript {script}\n{source}"
+            )
     if compiled.ending != native.ending or len(compiled.trace) != len(native.trace):
         raise Different(f"compiled {compiled.ending!r}, CPython {native.ending!r}\nscript {script}\n{source}")
     return str(native.ending[0])

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 ERRORS = ("ValueError", "KeyError", "GameError", "HardError")
-CATCHES = (*ERRORS, "Exception", "(ValueError, KeyError)", "IndexError", "Cancelled", "BaseException", "UnboundLocalError")
+CATCHES = (
+    *ERRORS,
+    "Exception",
+    "(ValueError, KeyError)",
+    "IndexError",
+    "Cancelled",
+    "BaseException",
+    "UnboundLocalError",
+)
 INTS = ("a", "b", "c")
 LISTS = ("xs", "ys")
 
@@ -186,7 +194,9 @@ class Generator:
             12: lambda: f"bag.items[{one()} % 2] = {two()}",
             13: lambda: f"{self.pick(LISTS)} = {self.list(2)}" if self.chance(9) else f"ys = list({self.list(2)})",
             14: lambda: f"a, *ys = [{one()}, {two()}, {one()}]",
-            15: lambda: f"assert {self.test(2)} or True, {one()}" if self.chance(2) else f"assert {self.test(2)}, {one()}",
+            15: lambda: (
+                f"assert {self.test(2)} or True, {one()}" if self.chance(2) else f"assert {self.test(2)}, {one()}"
+            ),
             16: lambda: f"bag.n = b = {one()}",
             17: lambda: f"xs[{one()} % 2], d[{two()} % 4] = {one()}, {two()}",
             18: lambda: f"if len(xs) < 7: xs[{one()} % 2:{two()} % 4] = [{one()}]",

@@ -105,7 +105,10 @@ def test_a_list_that_shrinks_while_its_loop_waits() -> None:
 
 
 def test_a_loop_over_an_attribute_path() -> None:
-    same("bag = Bag([1, 2])\nfor x in bag.items:\n    if x < 3:\n        bag.items.append(x + await call(ask, x))\n    emit(x)\nreturn 0", [1, 1, 1])
+    same(
+        "bag = Bag([1, 2])\nfor x in bag.items:\n    if x < 3:\n        bag.items.append(x + await call(ask, x))\n    emit(x)\nreturn 0",
+        [1, 1, 1],
+    )
 
 
 def test_a_loop_whose_list_is_rebound_goes_on_over_the_old_one() -> None:
@@ -196,7 +199,12 @@ def test_a_deleted_variable_is_unbound_after_a_wait() -> None:
 def test_eight_levels_deep() -> None:
     lines = []
     for level in range(8):
-        head = (f"for x{level} in range(2):", f"if await call(ask, {level}) > 0:", "try:", f"while await call(ask, {level}):")[level % 4]
+        head = (
+            f"for x{level} in range(2):",
+            f"if await call(ask, {level}) > 0:",
+            "try:",
+            f"while await call(ask, {level}):",
+        )[level % 4]
         lines.append("    " * level + head)
     lines.append("    " * 8 + "emit('deep', await call(ask, 99))")
     for level in range(7, -1, -1):

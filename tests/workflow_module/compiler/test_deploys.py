@@ -14,7 +14,12 @@ from workflow_module.outcome import Value
 
 
 def labels(body: str, before: str = "") -> list[str]:
-    text = textwrap.dedent(before) + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n" + textwrap.indent(textwrap.dedent(body), "    ") + "\n    return 0\n"
+    text = (
+        textwrap.dedent(before)
+        + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n"
+        + textwrap.indent(textwrap.dedent(body), "    ")
+        + "\n    return 0\n"
+    )
     return [point.label for point in define(text)["program"].suspension_points]
 
 
@@ -79,7 +84,9 @@ def test_equal_waits_are_told_apart_by_where_they_stand() -> None:
 
 def test_labels_do_not_depend_on_lines_or_on_other_waits() -> None:
     before = labels("await sleep(SECOND)\nawait call(ask, 1)")
-    after = labels("emit(1)\nawait signal(Ping)\n\nawait sleep(SECOND)\nif True:\n    await timer(Clock.RING, after=SECOND)\nawait call(ask, 1)")
+    after = labels(
+        "emit(1)\nawait signal(Ping)\n\nawait sleep(SECOND)\nif True:\n    await timer(Clock.RING, after=SECOND)\nawait call(ask, 1)"
+    )
     assert set(before) <= set(after)
 
 
@@ -154,9 +161,15 @@ async def program(ctx: WorkflowContext) -> int:
 @pytest.mark.parametrize(
     ("new", "said"),
     [
-        ("count = 2\n    await signal(Ping)\n    return count", "stopped at 'call(ask)', which the code does not have any more; it has 'signal(Ping)'"),
+        (
+            "count = 2\n    await signal(Ping)\n    return count",
+            "stopped at 'call(ask)', which the code does not have any more; it has 'signal(Ping)'",
+        ),
         ("count = 'a'\n    await call(ask, 1)\n    return len(count)", "Expected `str`, got `int` - at `$.count`"),
-        ("count = 2\n    other = note(3)\n    await call(ask, 1)\n    return count + other", "without the variable other"),
+        (
+            "count = 2\n    other = note(3)\n    await call(ask, 1)\n    return count + other",
+            "without the variable other",
+        ),
     ],
 )
 def test_a_state_that_does_not_fit_says_what_changed(new: str, said: str) -> None:

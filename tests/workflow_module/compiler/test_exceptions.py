@@ -92,7 +92,10 @@ def test_an_inner_return_that_is_broken_off_does_not_replace_the_outer_one() -> 
 
 
 def test_reraise_after_a_wait_keeps_class_and_args() -> None:
-    run = same("try:\n    await call(ask, 1)\nexcept GameError as e:\n    await sleep(SECOND)\n    raise", [HardError("x", 1, (2, 3))])
+    run = same(
+        "try:\n    await call(ask, 1)\nexcept GameError as e:\n    await sleep(SECOND)\n    raise",
+        [HardError("x", 1, (2, 3))],
+    )
     assert run.ending == ("raised", "HardError", "('x', 1, (2, 3))")
 
 
@@ -129,9 +132,14 @@ def test_reraise_in_a_nested_handler_raises_the_inner_one() -> None:
 
 
 def test_the_exception_variable_ends_with_its_handler() -> None:
-    run = same("e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    await sleep(SECOND)\nreturn e", [ValueError])
+    run = same(
+        "e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    await sleep(SECOND)\nreturn e", [ValueError]
+    )
     assert run.ending[1] == "UnboundLocalError"
-    same("e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    e = 2\n    await sleep(SECOND)\n    emit(e)\nreturn 3", [ValueError])
+    same(
+        "e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    e = 2\n    await sleep(SECOND)\n    emit(e)\nreturn 3",
+        [ValueError],
+    )
 
 
 def test_the_exception_variable_is_there_in_a_native_finally_on_the_way_out() -> None:
@@ -151,7 +159,10 @@ def test_the_exception_variable_is_there_in_a_native_finally_on_the_way_out() ->
 
 
 def test_handlers_are_tried_in_order_and_by_pythons_own_rules() -> None:
-    same("try:\n    await call(ask, 1)\nexcept (KeyError, ValueError):\n    emit(1)\nexcept Exception:\n    emit(2)\nreturn 0", [ValueError])
+    same(
+        "try:\n    await call(ask, 1)\nexcept (KeyError, ValueError):\n    emit(1)\nexcept Exception:\n    emit(2)\nreturn 0",
+        [ValueError],
+    )
     same("try:\n    await call(ask, 1)\nexcept missing_name:\n    emit(1)\nreturn 0", [ValueError])
     same("try:\n    await call(ask, 1)\nexcept 5:\n    emit(1)\nreturn 0", [ValueError])
 
@@ -302,7 +313,10 @@ def test_tracebacks_show_the_authors_lines_through_frames() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         program.resume(Context(), outcome.state, Value(0))
     frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename.startswith("<program")]
-    assert [(frame.name, frame.line) for frame in frames] == [("program", "await inner(ctx)"), ("inner", "return 1 // x")]
+    assert [(frame.name, frame.line) for frame in frames] == [
+        ("program", "await inner(ctx)"),
+        ("inner", "return 1 // x"),
+    ]
 
 
 def test_a_traceback_has_no_lines_of_the_compiler_in_between() -> None:
@@ -326,7 +340,10 @@ def test_a_traceback_has_no_lines_of_the_compiler_in_between() -> None:
     with pytest.raises(GameError) as caught:
         drive(names["program"], [None])
     frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename.startswith("<program")]
-    assert [(frame.name, frame.line) for frame in frames] == [("program", "fail()"), ("fail", 'raise GameError("here")')]
+    assert [(frame.name, frame.line) for frame in frames] == [
+        ("program", "fail()"),
+        ("fail", 'raise GameError("here")'),
+    ]
 
 
 def test_what_cannot_be_stored_of_an_exception_becomes_its_text() -> None:

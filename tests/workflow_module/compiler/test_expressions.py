@@ -53,8 +53,14 @@ def test_an_augmented_variable_that_its_value_rebinds() -> None:
 
 
 def test_and_and_or_stop_early() -> None:
-    same("a = await call(ask, 1) and await call(ask, 2)\nb = await call(ask, 3) or await call(ask, 4)\nreturn a * b", [0, 5])
-    same("a = await call(ask, 1) and await call(ask, 2)\nb = await call(ask, 3) or await call(ask, 4)\nreturn a * b", [1, 2, 0, 4])
+    same(
+        "a = await call(ask, 1) and await call(ask, 2)\nb = await call(ask, 3) or await call(ask, 4)\nreturn a * b",
+        [0, 5],
+    )
+    same(
+        "a = await call(ask, 1) and await call(ask, 2)\nb = await call(ask, 3) or await call(ask, 4)\nreturn a * b",
+        [1, 2, 0, 4],
+    )
 
 
 def test_a_conditional_expression_evaluates_one_side() -> None:
@@ -76,7 +82,9 @@ def test_a_walrus_binds_at_its_place() -> None:
 
 
 def test_an_fstring_formats_each_part_in_turn() -> None:
-    body = "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
+    body = (
+        "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
+    )
     same(body, [7, 5, 2])
 
 
@@ -91,7 +99,9 @@ def test_keyword_arguments_and_double_star() -> None:
 
 
 def test_slices_and_subscripts() -> None:
-    same("xs = [1, 2, 3, 4]\nemit(xs[await call(ask, 1):await call(ask, 2)])\nreturn xs[await call(ask, 3)]", [1, 3, -1])
+    same(
+        "xs = [1, 2, 3, 4]\nemit(xs[await call(ask, 1):await call(ask, 2)])\nreturn xs[await call(ask, 3)]", [1, 3, -1]
+    )
     same("xs = [1, 2, 3, 4]\nxs[await call(ask, 1):await call(ask, 2):1] = [9]\nemit(xs)\nreturn 0", [1, 3])
     same("xs = [1, 2, 3]\ndel xs[await call(ask, 1)]\nemit(xs)\nreturn 0", [1])
 
@@ -108,7 +118,9 @@ def test_unpacking_into_targets_that_wait() -> None:
 
 
 def test_a_method_call_keeps_its_object() -> None:
-    run = same("xs = [1]\nxs.append(await call(ask, 1))\nemit(xs, ','.join([str(await call(ask, 2))]))\nreturn len(xs)", [5, 6])
+    run = same(
+        "xs = [1]\nxs.append(await call(ask, 1))\nemit(xs, ','.join([str(await call(ask, 2))]))\nreturn len(xs)", [5, 6]
+    )
     assert run.ending == ("returned", "2")
 
 
@@ -138,7 +150,10 @@ def test_assert_and_raise_with_waits() -> None:
 
 
 def test_a_signal_is_a_struct_with_its_fields() -> None:
-    run = same("ping = await signal(Ping)\nawait sleep(SECOND)\nreturn (await signal(Ping)).n + ping.n", [Ping(3), None, Ping(4)])
+    run = same(
+        "ping = await signal(Ping)\nawait sleep(SECOND)\nreturn (await signal(Ping)).n + ping.n",
+        [Ping(3), None, Ping(4)],
+    )
     assert run.ending == ("returned", "7")
 
 

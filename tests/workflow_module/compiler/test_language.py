@@ -10,7 +10,19 @@ import pytest
 from compiler_harness import Context, define, drive
 from compiler_support import SECOND, Clock, Pair, Ping, Quit, ask
 
-from workflow_module import Backoff, ChildFailed, Handle, ProcedureFailed, call, gather, select, signal, sleep, timer, wait_all
+from workflow_module import (
+    Backoff,
+    ChildFailed,
+    Handle,
+    ProcedureFailed,
+    call,
+    gather,
+    select,
+    signal,
+    sleep,
+    timer,
+    wait_all,
+)
 from workflow_module.outcome import Completed, ContinueAsNew, Throw, Value
 from workflow_module.waits import CallWait, SelectWait, SignalWait, TimerWait, decode_wait, encode_wait
 
@@ -156,7 +168,9 @@ def test_init_and_result_are_typed_json() -> None:
 
 
 def test_a_result_of_the_wrong_type_is_an_error() -> None:
-    names = define("def given() -> Any:\n    return 'x'\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return given()\n")
+    names = define(
+        "def given() -> Any:\n    return 'x'\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return given()\n"
+    )
     with pytest.raises(Exception, match="the result of program is declared as int"):
         names["program"].start(Context(), None)
 

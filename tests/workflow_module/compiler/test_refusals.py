@@ -79,7 +79,12 @@ async def helper(ctx: WorkflowContext) -> int:
 
 @pytest.mark.parametrize(("body", "problem", "remedy"), [r[1:] for r in REFUSALS], ids=[r[0] for r in REFUSALS])
 def test_refused_with_place_and_remedy(body: str, problem: str, remedy: str) -> None:
-    text = BEFORE + "@workflow\nasync def program(ctx: WorkflowContext) -> int:\n" + textwrap.indent(body, "    ") + "\n    return 0\n"
+    text = (
+        BEFORE
+        + "@workflow\nasync def program(ctx: WorkflowContext) -> int:\n"
+        + textwrap.indent(body, "    ")
+        + "\n    return 0\n"
+    )
     with pytest.raises(CompileError) as caught:
         define(text)
     error = caught.value
@@ -115,7 +120,9 @@ def test_refused_signatures(head: str, problem: str) -> None:
 
 def test_init_is_not_reassigned() -> None:
     with pytest.raises(CompileError, match="init is assigned"):
-        define("@workflow\nasync def program(ctx: WorkflowContext, init: Pair) -> int:\n    init = Pair(1, 2)\n    return init.left\n")
+        define(
+            "@workflow\nasync def program(ctx: WorkflowContext, init: Pair) -> int:\n    init = Pair(1, 2)\n    return init.left\n"
+        )
 
 
 def test_a_closure_is_refused() -> None:

@@ -110,7 +110,9 @@ def test_nan_comes_back_as_nan() -> None:
         ("str", "'\\ud800'", "cannot be written"),
     ],
 )
-def test_a_value_that_is_not_of_its_declared_type_is_an_error_at_that_wait(annotation: str, expression: str, said: str) -> None:
+def test_a_value_that_is_not_of_its_declared_type_is_an_error_at_that_wait(
+    annotation: str, expression: str, said: str
+) -> None:
     names = define(
         f"""
         def given() -> Any:
@@ -236,7 +238,11 @@ def test_a_handle_is_stored_and_awaited_twice() -> None:
     ctx: Any = Context()
     outcome = names["program"].start(ctx, None)
     assert ctx.done == [("start", "child", b'{"n":3}')]
-    assert msgspec.json.decode(outcome.state)["handle"] == {"kind": "handle", "workflow_id": 101, "workflow_type": "child"}
+    assert msgspec.json.decode(outcome.state)["handle"] == {
+        "kind": "handle",
+        "workflow_id": 101,
+        "workflow_type": "child",
+    }
     for value in (None, 1, 2, 3):
         outcome = names["program"].resume(Context(), outcome.state, Value(value))
     assert outcome.result == 6

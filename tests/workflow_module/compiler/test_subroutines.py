@@ -138,15 +138,22 @@ def test_a_list_shared_with_a_waiting_subroutine_is_an_error_that_names_both() -
 
 
 def test_the_state_holds_one_frame_for_each_call() -> None:
-    names = define(COUNTDOWN + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return 1 + await countdown(ctx, 3)\n")
+    names = define(
+        COUNTDOWN
+        + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return 1 + await countdown(ctx, 3)\n"
+    )
     outcome = drive(names["program"], [5])
     state: dict[str, Any] = msgspec.json.decode(outcome.state)
-    assert state["$frames"] == [{"$subroutine": "countdown", "$at": "call(ask)", "label": "x", "n": 2, "step": 1, "total": 5}]
+    assert state["$frames"] == [
+        {"$subroutine": "countdown", "$at": "call(ask)", "label": "x", "n": 2, "step": 1, "total": 5}
+    ]
     assert outcome.label == "countdown > call(ask)"
 
 
 def test_wrong_arguments_are_pythons_own_error() -> None:
-    names = define(COUNTDOWN + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx)\n")
+    names = define(
+        COUNTDOWN + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx)\n"
+    )
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
         names["program"].start(Context(), None)
 
@@ -168,7 +175,10 @@ def test_recursion_without_end_raises_recursion_error() -> None:
 
 
 def test_cost_of_a_resume_does_not_grow_with_steps() -> None:
-    names = define(COUNTDOWN + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx, 5000)\n")
+    names = define(
+        COUNTDOWN
+        + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx, 5000)\n"
+    )
     program = names["program"]
     state = program.start(Context(), None).state
     sizes = []

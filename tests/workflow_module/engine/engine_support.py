@@ -175,6 +175,11 @@ class Game:
     def row(self, workflow_id: int) -> Workflow:
         return self.flows.get(workflow_id)
 
+    def row_in(self, ctx: ReducerContext, workflow_id: int) -> Workflow:
+        row = ctx.db[Workflow].get(workflow_id)
+        assert row is not None
+        return row
+
     def status(self, workflow_id: int) -> str:
         return self.row(workflow_id).status.value
 

@@ -290,7 +290,7 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> Any:
         """Run a procedure with canonical arguments to its end. What `call_procedure` is made of."""
-        if self.running is not None and self._is_mine():
+        if self._is_inside():
             raise TransactionError(
                 f"procedure {function.name!r} was called inside a transaction, which would have to wait for it"
             )
@@ -304,11 +304,10 @@ class Database:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
-    def _is_mine(self) -> bool:
-        mine = self.lock.acquire(blocking=False)
-        if mine:
-            self.lock.release()
-        return mine
+    def _is_inside(self) -> bool:
+        """Whether this thread is in the running transaction."""
+        running = self.running
+        return running is not None and running[2] == get_ident()
 
     # --- reading and following
 
@@ -468,7 +467,7 @@ class Database:
 
     def close(self) -> None:
         """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self.running is not None and self._is_mine():
+        if self._is_inside():
             raise TransactionError("close() inside a transaction; let it end first")
         thread, self._thread = self._thread, None
         if thread is not None:

@@ -8,6 +8,7 @@ import threading
 from typing import Final
 
 from gamedb.clock import Clock
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.scheduler import Scheduler
 
 THREAD_BATCH: Final = 1000
@@ -29,6 +30,12 @@ class SchedulerThread:
         self._thread.start()
 
     def _run(self) -> None:
+        try:
+            self._fire_until_stopped()
+        except (StorageError, DatabaseClosed) as error:
+            self._scheduler.report_end(error)
+
+    def _fire_until_stopped(self) -> None:
         while not self._stopped:
             self._wake.clear()
             due = self._scheduler.next_due()
@@ -69,6 +76,8 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             else:
                 scheduler.run_due(limit=LOOP_BATCH, pooled=True)
                 await asyncio.sleep(0)
+    except (StorageError, DatabaseClosed) as error:
+        scheduler.report_end(error)
     finally:
         scheduler.off_wake(wake)
         off_change()

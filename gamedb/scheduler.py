@@ -8,6 +8,7 @@ It knows no storage; `gamedb.database` gives it transactions, `gamedb.drivers` d
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -37,6 +38,7 @@ class Host(Protocol):
     """What the scheduler needs of its database."""
 
     clock: Clock
+    log: logging.Logger
     store: Store
     lock: threading.RLock
 
@@ -292,6 +294,10 @@ class Scheduler:
             if due is not None:
                 heapq.heappush(self._heap, (due, key, number))
                 self.wake()
+
+    def report_end(self, error: Exception) -> None:
+        """The database takes nothing any more (a full disk, say), so its driver has stopped: say so once."""
+        self._host.log.error("schedules stopped: %s", error)
 
     def close(self) -> None:
         """Wait for the procedures that are running."""

@@ -139,17 +139,16 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
             active.reset(token)
 
     def _suspended(self, codecs: list[FrameCodec], frames: list[Any], wait: Any) -> Suspended:
-        labels = [frame._wf_at for frame in frames]
-        code = codecs[-1].code
-        line = code.points[labels[-1]].line
-        where = f"{code.source.filename}:{line}: at {labels[-1]} in {codecs[-1].name}"
-        if not isinstance(wait, Arm):
-            raise TypeError(f"{where}: {wait!r} is not a wait")
+        code, label = codecs[-1].code, frames[-1]._wf_at
+        line = code.points[label].line
         try:
+            if not isinstance(wait, Arm):
+                raise StateError(f"{wait!r} is not a wait")
             state = encode_frames(codecs, frames, self.version)
         except StateError as error:
-            raise StateError(f"{where}: {error}") from error
-        label = labels[0] if len(labels) == 1 else " > ".join(labels)
+            raise StateError(f"{code.source.filename}:{line}: at {label} in {codecs[-1].name}: {error}") from error
+        if len(frames) > 1:
+            label = " > ".join([frame._wf_at for frame in frames])
         return Suspended(state, label, cast(Wait, wait), line)
 
     # states
@@ -231,7 +230,10 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         return cast(ResultT, decode(data, self.result_type))
 
     def decode_value(
-        self, wait: Wait, data: bytes | str | None, workflows: Mapping[str, WorkflowDefinition[Any, Any]] | None = None
+        self,
+        wait: Wait,
+        data: bytes | str | None,
+        workflows: Mapping[str, WorkflowDefinition[Any, Any]] | None = None,
     ) -> Any:
         """What a ready `wait` gives: the timer's member, None for a sleep or a signal's timeout (`data` None),
         a signal, or the typed result of a call or a child. `workflows` finds children that the code does not

@@ -69,6 +69,10 @@ class Timer(enum.Enum):
     ...     EXPIRE = "expire"
     """
 
+    def __init__(self, value: str) -> None:
+        if type(value) is not str:
+            raise TypeError(f"the value of a timer is its name, a string, not {value!r}")
+
 
 class Child(Protocol[InitT_contra, ResultT_co]):
     """What `spawn` and `start` need of a workflow; `WorkflowDefinition` is one."""
@@ -106,6 +110,9 @@ def signal(which: type[SignalT], *, timeout: timedelta, name: str | None = None)
 def signal(which: type[SignalT], *, timeout: timedelta | None = None, name: str | None = None) -> Arm[Any]:
     """Wait for the oldest unread signal of a class; None when `timeout` passes first."""
     return SignalWait(which.__name__, timeout, name)
+
+
+_BACKOFF = Backoff()
 
 
 @lru_cache(maxsize=1024)
@@ -162,7 +169,7 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     /,
     *args: Any,
     attempts: int = 5,
-    backoff: Backoff | timedelta = Backoff(),
+    backoff: Backoff | timedelta = _BACKOFF,
     timeout: timedelta | None = None,
     heartbeat: timedelta | None = None,
     queue: str | None = None,
@@ -184,7 +191,10 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     if len(args) > len(types) or not kwargs.keys() <= by_name.keys():
         raise TypeError(f"{called} takes ({', '.join(by_name)}) after ctx")
     try:
-        packed = [_argument(arg, t, f"argument {n + 1} of {called}") for n, (arg, t) in enumerate(zip(args, types))]  # noqa: B905
+        packed = [
+            _argument(arg, annotation, f"argument {index + 1} of {called}")
+            for index, (arg, annotation) in enumerate(zip(args, types, strict=False))
+        ]
         packed_by_name = {k: _argument(v, by_name[k], f"argument {k} of {called}") for k, v in kwargs.items()}
     except Unstorable as error:
         raise TypeError(f"an argument of {called} cannot be stored: {error}") from None

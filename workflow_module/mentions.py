@@ -27,8 +27,7 @@ def mentions_of(code: Code, workflow: Any) -> Mentions:
     found = Mentions()
     waiting = [code]
     while waiting:
-        for added in _collect(waiting.pop(), found):
-            waiting.append(added.code)
+        waiting += [added.code for added in _collect(waiting.pop(), found)]
     return found
 
 

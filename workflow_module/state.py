@@ -39,15 +39,17 @@ class FrameCodec:
         self.points: dict[str, _PointCodec] = {}
         for label, point in code.points.items():
             parts = [(stored.identifier, stored.name, stored.codec, surely) for stored, surely in point.stored]
-            self.points[label] = _PointCodec(parts, code.defaults)
+            self.points[label] = _PointCodec(parts)
+        init_mutable = self.init_codec is not None and self.init_codec.walk is not None
+        self.has_mutable = init_mutable or any(point.walks for point in self.points.values())
 
     def pack(self, frame: Any) -> None:
         """Make the frame's variables what msgspec is to encode. Raises `StateError`."""
         if self.init_codec is not None:
             frame._wf_init = self.init_codec.pack(frame._wf_init, "init")
-        for identifier, name, pack in self.points[frame._wf_at].packs:
+        for identifier, name, pack, exact in self.points[frame._wf_at].packs:
             value = getattr(frame, identifier)
-            if value is not UNSET:
+            if type(value) is not exact and value is not UNSET:
                 packed = pack(value, name)
                 if packed is not value:
                     setattr(frame, identifier, packed)
@@ -82,8 +84,8 @@ class FrameCodec:
             if getattr(frame, identifier) is UNSET:
                 if name not in self.code.defaults:
                     raise StateMismatch(
-                        f"{self.name} stopped at {frame._wf_at!r} without the variable {name}, which the code after "
-                        f"that wait needs now"
+                        f"{self.name} stopped at {frame._wf_at!r} without the variable {name}, which the code "
+                        f"after that wait needs now"
                     )
                 setattr(frame, identifier, self.code.defaults[name])
         return frame
@@ -103,21 +105,20 @@ class FrameCodec:
 
 
 class _PointCodec:
-    def __init__(self, parts: list[tuple[str, str, Codec, bool]], defaults: dict[str, Any]) -> None:
-        self.packs = [(identifier, name, codec.pack) for identifier, name, codec, _ in parts]
+    def __init__(self, parts: list[tuple[str, str, Codec, bool]]) -> None:
+        self.packs = [(identifier, name, codec.pack, codec.exact) for identifier, name, codec, _ in parts]
         self.unpacks: list[tuple[str, Callable[[Any], Any]]] = [
             (identifier, codec.unpack) for identifier, _, codec, _ in parts if codec.unpack is not None
         ]
-        self.walks = [(identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None]
+        self.walks = [
+            (identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None
+        ]
         self.required = [(identifier, name) for identifier, name, _, surely in parts if surely]
 
 
 def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int) -> bytes:
     """JSON of a stack of frames, the workflow's first. Raises `StateError`."""
-    seen: dict[int, tuple[str, Any]] = {}
-    for codec, frame in zip(codecs, frames, strict=True):
-        for name, value, walk in codec.walks(frame):
-            walk(value, name if frame is frames[0] else f"{name} of {codec.name}", seen)
+    _check_sharing(codecs, frames)
     for codec, frame in zip(codecs, frames, strict=True):
         codec.pack(frame)
     top = frames[0]
@@ -128,6 +129,14 @@ def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int) -> 
         return _encoder.encode(top)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise StateError(f"the state cannot be written as JSON: {error}") from error
+
+
+def _check_sharing(codecs: list[FrameCodec], frames: list[Any]) -> None:
+    seen: dict[int, tuple[str, Any]] = {}
+    for codec, frame in zip(codecs, frames, strict=True):
+        if codec.has_mutable:
+            for name, value, walk in codec.walks(frame):
+                walk(value, name if frame is frames[0] else f"{name} of {codec.name}", seen)
 
 
 def decode_frames(

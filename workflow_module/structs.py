@@ -6,12 +6,12 @@ workflows, waits or the compiler.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
 
 import msgspec
 
 if TYPE_CHECKING:
-    Json: TypeAlias = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 else:
 
     class Json:
@@ -32,12 +32,22 @@ class FrozenMeta(msgspec.StructMeta):
         return super().__new__(mcls, name, bases, namespace, **options)
 
 
-class Struct(msgspec.Struct, metaclass=FrozenMeta):
-    """Base of init, result and state types: typed fields, positional or by keyword, frozen by default.
+if TYPE_CHECKING:
+    # Not under msgspec.Struct: in mypy its own transform would win over `frozen_default`.
+    class Struct(metaclass=FrozenMeta):
+        def replace(self, **changes: Any) -> Self: ...
+else:
 
-    >>> class BuffInit(Struct):
-    ...     duration: timedelta
-    """
+    class Struct(msgspec.Struct, metaclass=FrozenMeta):
+        """Base of init, result and state types: typed fields, positional or by keyword, frozen by default.
+
+        >>> class BuffInit(Struct):
+        ...     duration: timedelta
+        """
+
+        def replace(self, **changes: Any) -> Self:
+            """A copy with some fields changed. Raises `TypeError` for a field that there is not."""
+            return msgspec.structs.replace(self, **changes)
 
 
 class Signal(Struct):

@@ -137,6 +137,16 @@ def test_entering_the_database_from_inside_a_transaction_is_an_error_not_a_deadl
         assert texts(db) == ["outer", "went on"]
 
 
+def test_the_end_of_a_transaction_in_another_thread_is_no_reentrance(module: Module) -> None:
+    @module.procedure
+    def fetch(ctx: ProcedureContext) -> str:
+        return "fetched"
+
+    with Database(module) as db:
+        db.running = ("another thread's, which lets go of the lock right now", 0.0, threading.get_ident() + 1)
+        assert db.call_procedure(fetch) == "fetched"
+
+
 def test_the_reentrancy_error_says_what_to_do(module: Module) -> None:
     @module.reducer
     def outer(ctx: ReducerContext) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import StateError
+from workflow_module.errors import StateError
 
 Pack: TypeAlias = Callable[[Any, str], Any]
 Unpack: TypeAlias = Callable[[Any], Any]
@@ -24,7 +24,8 @@ class Codec:
     `stored` is the type msgspec decodes. `pack(value, path)` checks a value and returns what msgspec is to
     encode (the value itself where msgspec's form is exact); it raises `StateError` naming `path`.
     `unpack(stored)` is its inverse, None where nothing is to do. `walk` visits the mutable objects inside,
-    None where there can be none. `kinds` are the JSON kinds its form can have.
+    None where there can be none. `kinds` are the JSON kinds its form can have. Values of exactly the class
+    `exact` need no packing at all.
     """
 
     stored: Any
@@ -33,6 +34,7 @@ class Codec:
     walk: Walk | None
     kinds: frozenset[str]
     classes: tuple[type, ...]
+    exact: type | None = None
 
 
 def bad_value(value: object, path: str, wanted: str, remedy: str = "") -> StateError:
@@ -60,7 +62,11 @@ _known: dict[Any, Codec] = {}
 
 
 def register(
-    cls: type, stored: Any, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], kinds: frozenset[str] | None = None
+    cls: type,
+    stored: Any,
+    pack: Callable[[Any], Any],
+    unpack: Callable[[Any], Any],
+    kinds: frozenset[str] | None = None,
 ) -> None:
     """Teach the codec an immutable class: `pack(value)` gives a value of the type `stored`, which msgspec
     can read and write; `unpack` is its inverse. A second registration replaces the first.

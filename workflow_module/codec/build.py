@@ -10,14 +10,21 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from ..structs import Json
+from workflow_module.structs import Json
+
 from . import containers, scalars
 from .base import Codec, Unstorable, codec_for, type_name
 from .exceptions import exception_codec
 from .structs import struct_codec
 from .unions import union_codec
 
-_BARE = {list: "list[int]", set: "set[int]", frozenset: "frozenset[int]", tuple: "tuple[int, ...]", dict: "dict[str, int]"}
+_BARE = {
+    list: "list[int]",
+    set: "set[int]",
+    frozenset: "frozenset[int]",
+    tuple: "tuple[int, ...]",
+    dict: "dict[str, int]",
+}
 
 
 def build(annotation: Any, registered: dict[type, Codec]) -> Codec:
@@ -79,4 +86,6 @@ def _class(cls: type, annotation: Any) -> Codec:
         return exception_codec(cls)
     if cls in _BARE:
         raise Unstorable(f"a bare {cls.__name__} does not say what is in it: write for example {_BARE[cls]}")
-    raise Unstorable(f"{cls.__qualname__} objects cannot be stored: use a Struct of plain values, or look it up again")
+    raise Unstorable(
+        f"{cls.__qualname__} objects cannot be stored: use a Struct of plain values, or look it up again"
+    )

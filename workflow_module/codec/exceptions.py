@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import StateError
+from workflow_module.errors import StateError
+
 from .base import Codec, Unstorable, bad_value, codec_for
 
 

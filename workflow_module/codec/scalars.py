@@ -32,7 +32,7 @@ def exact(cls: type, kind: str) -> Codec:
             raise bad_value(value, path, "None" if cls is type(None) else cls.__qualname__)
         return value
 
-    return Codec(cls, pack, None, None, frozenset({kind}), (cls,))
+    return Codec(cls, pack, None, None, frozenset({kind}), (cls,), cls)
 
 
 def _fixed_offset(value: dt.datetime | dt.time) -> bool:
@@ -70,7 +70,9 @@ def _unpack_float(stored: Any) -> Any:
 
 
 # An int is allowed where a float is declared, and stays an int; inf and nan are the strings "inf", "-inf", "nan".
-FLOAT = Codec(float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int))
+FLOAT = Codec(
+    float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int)
+)
 
 
 def _pack_range(value: Any, path: str) -> Any:
@@ -92,13 +94,11 @@ def enum_codec(cls: type[enum.Enum]) -> Codec:
         return value
 
     if issubclass(cls, enum.Flag):
-        return Codec(
-            int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,)
-        )
+        return Codec(int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,))
     if values and all(type(value) is str for value in values):
-        return Codec(cls, check, None, None, frozenset({"str"}), (cls,))
+        return Codec(cls, check, None, None, frozenset({"str"}), (cls,), cls)
     if values and all(type(value) is int for value in values):
-        return Codec(cls, check, None, None, frozenset({"int"}), (cls,))
+        return Codec(cls, check, None, None, frozenset({"int"}), (cls,), cls)
     if not values:
         raise Unstorable(f"{cls.__qualname__} has no members")
     return Codec(

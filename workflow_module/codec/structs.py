@@ -58,14 +58,18 @@ def _build(annotation: Any) -> Codec:
     frozen = cls.__struct_config__.frozen
     converts = any(codec.unpack for _, codec in codecs)
     if converts and recursive:
-        raise Unstorable(f"{name} contains itself and also values that need conversion (floats, unions of Structs)")
+        raise Unstorable(
+            f"{name} contains itself and also values that need conversion (floats, unions of Structs)"
+        )
     walks = [(field, codec.walk) for field, codec in codecs if codec.walk]
 
     def check(value: Any, path: str) -> Any:
         if type(value) is not cls:
             raise bad_value(value, path, name)
         for field, codec in codecs:
-            codec.pack(getattr(value, field), f"{path}.{field}")
+            part = getattr(value, field)
+            if type(part) is not codec.exact:
+                codec.pack(part, f"{path}.{field}")
         return value
 
     def walk(value: Any, path: str, seen: dict[int, tuple[str, Any]]) -> None:
@@ -83,9 +87,7 @@ def _build(annotation: Any) -> Codec:
     def pack(value: Any, path: str) -> Any:
         if type(value) is not cls:
             raise bad_value(value, path, name)
-        return mirror(
-            **{field: codec.pack(getattr(value, field), f"{path}.{field}") for field, codec in codecs}
-        )
+        return mirror(**{field: codec.pack(getattr(value, field), f"{path}.{field}") for field, codec in codecs})
 
     def unpack(stored: Any) -> Any:
         values = {}

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import StateError
+from workflow_module.errors import StateError
+
 from .base import codec_for
 
 _encoder = msgspec.json.Encoder()

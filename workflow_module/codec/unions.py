@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import StateError
+from workflow_module.errors import StateError
+
 from .base import Codec, bad_value, codec_for, type_name
 
 
@@ -75,9 +76,7 @@ def _tagged(members: list[Any], codecs: list[Codec], choose: Any, walks: Any, cl
         name = type_name(member)
         names[name] = names.get(name, 0) + 1
         tag = name if names[name] == 1 else f"{name}#{names[name]}"
-        box = msgspec.defstruct(
-            "Box", [("value", codec.stored)], tag=tag, tag_field="$type", frozen=True
-        )
+        box = msgspec.defstruct("Box", [("value", codec.stored)], tag=tag, tag_field="$type", frozen=True)
         boxes[id(codec)] = box
         unpacks[box] = codec.unpack
     optional = type(None) in members

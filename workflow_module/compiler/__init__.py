@@ -13,15 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..codec import Codec
+from workflow_module.codec import Codec
+
 from . import emit, late, refuse, storage
 from .builder import Builder
-from .inference import UNKNOWN, Types
+from .inference import Types
 from .ir import Program
 from .lower import body
 from .simplify import simplify
 from .source import CompileError, Source, source_of
 from .storage import Layout, Stored
+from .typeops import DICT, TUPLE, UNKNOWN
 from .variables import declared_types, infer_variables
 
 __all__ = ["Code", "CompileError", "compile_function"]
@@ -92,7 +94,9 @@ def compile_function(function: Any, *, takes_init: bool, name: str | None = None
     }
     init_type = parameters[init] if init else type(None)
     text = ast.unparse(written)
-    return Code(source, types, program, layout, points, run, text, init_type, codec, result_type, _defaults(source))
+    return Code(
+        source, types, program, layout, points, run, text, init_type, codec, result_type, _defaults(source)
+    )
 
 
 def _parameters(source: Source, types: Types, takes_init: bool) -> dict[str, Any]:
@@ -100,7 +104,9 @@ def _parameters(source: Source, types: Types, takes_init: bool) -> dict[str, Any
     arguments = source.node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     if not arguments.args or arguments.posonlyargs:
-        source.refuse(source.node, f"{source.name} has no ctx", f"write async def {source.name}(ctx: WorkflowContext, ...)")
+        source.refuse(
+            source.node, f"{source.name} has no ctx", f"write async def {source.name}(ctx: WorkflowContext, ...)"
+        )
     if takes_init and (len(named) > 2 or arguments.vararg or arguments.kwarg or arguments.kwonlyargs):
         source.refuse(
             named[2] if len(named) > 2 else source.node,
@@ -117,16 +123,18 @@ def _parameters(source: Source, types: Types, takes_init: bool) -> dict[str, Any
     found[first.arg] = types.annotation(first.annotation) if first.annotation is not None else UNKNOWN
     if arguments.vararg is not None:
         item = types.annotation(arguments.vararg.annotation) if arguments.vararg.annotation else UNKNOWN
-        found[arguments.vararg.arg] = UNKNOWN if item is UNKNOWN else tuple[item, ...]
+        found[arguments.vararg.arg] = UNKNOWN if item is UNKNOWN else TUPLE[item, ...]
     if arguments.kwarg is not None:
         item = types.annotation(arguments.kwarg.annotation) if arguments.kwarg.annotation else UNKNOWN
-        found[arguments.kwarg.arg] = UNKNOWN if item is UNKNOWN else dict[str, item]  # type: ignore[valid-type]
+        found[arguments.kwarg.arg] = UNKNOWN if item is UNKNOWN else DICT[str, item]
     return found
 
 
 def _result(source: Source, types: Types) -> Any:
     if source.node.returns is None:
-        source.refuse(source.node, f"{source.name} does not say what it returns", "add -> None, or the result's type")
+        source.refuse(
+            source.node, f"{source.name} does not say what it returns", "add -> None, or the result's type"
+        )
     found = types.annotation(source.node.returns)
     if found is UNKNOWN:
         source.refuse(
@@ -153,6 +161,8 @@ def _defaults(source: Source) -> dict[str, Any]:
             if isinstance(value, ast.Constant):
                 found[targets[0].id] = value.value
         bound |= {
-            part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            part.id
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         }
     return found

@@ -7,10 +7,11 @@ import collections.abc as abc
 import typing
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from .. import language
-from ..structs import Signal
-from ..waits import Arm
-from .typeops import UNKNOWN, join, members
+from workflow_module import language
+from workflow_module.structs import Signal
+from workflow_module.waits import Arm
+
+from .typeops import TUPLE, UNKNOWN, join, members
 
 if TYPE_CHECKING:
     from .inference import Types
@@ -93,12 +94,12 @@ def _result(types: Types, kind: str, node: ast.Call) -> Any:
     if kind in ("sleep", "continue_as_new"):
         return type(None)
     if kind == "subroutine":
-        return types.known(node.func).result_type
+        return getattr(types.known(node.func), "result_type", UNKNOWN)
     if kind == "wait_all":
         parts = [_signal(types, arg) for arg in args]
         if "timeout" in options:
             parts = [join([part, type(None)]) for part in parts]
-        return UNKNOWN if UNKNOWN in parts else tuple[tuple(parts)]
+        return UNKNOWN if UNKNOWN in parts else TUPLE[tuple(parts)]
     if kind == "select":
         return join([arm_type(types, arg) for arg in args])
     if kind == "gather":
@@ -132,11 +133,11 @@ def _gathered(types: Types, args: list[ast.expr], options: dict[str | None, ast.
             else:
                 inside.append(arm_type(types, arg))
         found = join([*inside, *failures])
-        return UNKNOWN if found is UNKNOWN else tuple[found, ...]
+        return UNKNOWN if found is UNKNOWN else TUPLE[found, ...]
     parts = [join([arm_type(types, arg), *failures]) for arg in args]
     if UNKNOWN in parts:
         return UNKNOWN
-    return tuple[tuple(parts)] if parts else tuple[()]
+    return TUPLE[tuple(parts)] if parts else TUPLE[()]
 
 
 def _starred_arms(types: Types, node: ast.expr) -> Any:

@@ -126,7 +126,7 @@ class Builder:
         assert kind is not None, "refused before"
         if kind == "continue_as_new":
             self.emit(located(ast.Expr(operand), node))
-            return located(ast.Constant(None), node)
+            return located(ast.Constant(None), node)  # type: ignore[no-any-return]
         resume = self.new_block(node)
         point = Point("", kind, node, resume.id)
         for scope in self.scopes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
-from .typeops import UNKNOWN, join, members, strip, without_none
+from .typeops import DICT, ITERABLE, ITERATOR, TUPLE, UNKNOWN, join, members, strip, without_none
 
 if TYPE_CHECKING:
     from .inference import Types
@@ -36,9 +36,7 @@ _TIMES: dict[tuple[str, Any, Any], Any] = {
 
 def binary(operator: str, left: Any, right: Any) -> Any:
     """The type of `left operator right`."""
-    results = [
-        _binary(operator, a, b) for a in members(without_none(left)) for b in members(without_none(right))
-    ]
+    results = [_binary(operator, a, b) for a in members(without_none(left)) for b in members(without_none(right))]
     if len(results) > 1:  # a union's impossible pairs raise; they have no result
         results = [result for result in results if result is not UNKNOWN] or [UNKNOWN]
     return join(results)
@@ -60,17 +58,23 @@ def _binary(operator: str, left: Any, right: Any) -> Any:
         if other in (str, bytes) or get_origin(other) is list:
             return other
         inside = element(other) if get_origin(other) is tuple else UNKNOWN
-        return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+        return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
     origins = (get_origin(left), get_origin(right))
     if operator == "Add" and origins == (list, list):
         return of_items(list, join([element(left), element(right)]))
     if operator == "Add" and origins == (tuple, tuple):
         return _joined_tuples(left, right)
-    if operator in ("BitOr", "BitAnd", "Sub", "BitXor") and origins[0] in (set, frozenset) and origins[1] in (set, frozenset):
-        return of_items(origins[0], join([element(left), element(right)]) if operator in ("BitOr", "BitXor") else element(left))
+    if (
+        operator in ("BitOr", "BitAnd", "Sub", "BitXor")
+        and origins[0] in (set, frozenset)
+        and origins[1] in (set, frozenset)
+    ):
+        return of_items(
+            origins[0], join([element(left), element(right)]) if operator in ("BitOr", "BitXor") else element(left)
+        )
     if operator == "BitOr" and origins == (dict, dict):
         (k1, v1), (k2, v2) = get_args(left), get_args(right)
-        return dict[join([k1, k2]), join([v1, v2])]
+        return DICT[join([k1, k2]), join([v1, v2])]
     return _overloaded(operator, left, right)
 
 
@@ -78,8 +82,8 @@ def _joined_tuples(left: Any, right: Any) -> Any:
     a, b = get_args(left), get_args(right)
     if Ellipsis in a or Ellipsis in b:
         inside = join([element(left), element(right)])
-        return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
-    return tuple[(*a, *b)] if a or b else tuple[()]  # type: ignore[misc]
+        return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
+    return TUPLE[(*a, *b)] if a or b else TUPLE[()]
 
 
 def _overloaded(operator: str, left: Any, right: Any) -> Any:
@@ -116,7 +120,7 @@ def of_items(container: Any, item: Any) -> Any:
 
 def iterator_of(item: Any) -> Any:
     """The type of an iterator over `item`."""
-    return UNKNOWN if item is UNKNOWN else abc.Iterator[item]
+    return UNKNOWN if item is UNKNOWN else ITERATOR[item]
 
 
 def of_object(found: Any) -> Any:
@@ -124,10 +128,10 @@ def of_object(found: Any) -> Any:
     if isinstance(found, dict):
         if not found:
             return UNKNOWN
-        return dict[join([of_object(k) for k in found]), join([of_object(v) for v in found.values()])]
+        return DICT[join([of_object(k) for k in found]), join([of_object(v) for v in found.values()])]
     if isinstance(found, tuple):
         parts = tuple(of_object(part) for part in found)
-        return UNKNOWN if UNKNOWN in parts else tuple[parts] if parts else tuple[()]
+        return UNKNOWN if UNKNOWN in parts else TUPLE[parts] if parts else TUPLE[()]
     if isinstance(found, (list, set, frozenset)):
         return of_items(type(found), join([of_object(part) for part in found])) if found else UNKNOWN
     return type(found)
@@ -176,7 +180,7 @@ def subscript(owner: Any, key: ast.expr, types: Types) -> Any:
         index = _constant_index(key)
         if isinstance(key, ast.Slice):
             inside = element(owner)
-            return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+            return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
         if Ellipsis not in args and index is not None and -len(args) <= index < len(args):
             return args[index]
         return element(owner)
@@ -194,8 +198,8 @@ def _constant_index(key: ast.expr) -> int | None:
 
 _FIXED: dict[Any, Any] = {
     len: int, repr: str, ascii: str, format: str, chr: str, ord: int, hash: int, id: int, any: bool, all: bool,
-    isinstance: bool, issubclass: bool, callable: bool, hasattr: bool, bool: bool, int: int, str: str, float: float,
-    bytes: bytes, range: range, bin: str, hex: str, oct: str, print: type(None), input: str,
+    isinstance: bool, issubclass: bool, callable: bool, hasattr: bool, bool: bool, int: int, str: str,
+    float: float, bytes: bytes, range: range, bin: str, hex: str, oct: str, print: type(None), input: str,
 }  # fmt: skip
 
 
@@ -214,7 +218,7 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
     if function in (set, frozenset):
         return of_items(function, inside)
     if function is tuple:
-        return (tuple[inside, ...] if inside is not UNKNOWN else UNKNOWN) if args else tuple[()]
+        return (TUPLE[inside, ...] if inside is not UNKNOWN else UNKNOWN) if args else TUPLE[()]
     if function is dict:
         return _dict_call(node, first, inside)
     if function in (min, max):
@@ -226,14 +230,16 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
     if function in (abs, round, divmod, pow):
         return _arithmetic(function, args)
     if function in (reversed, iter, filter):
-        return iterator_of(inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN)
+        return iterator_of(
+            inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN
+        )
     if function is next:
         return join([inside, *args[1:]])
     if function is enumerate:
-        return UNKNOWN if inside is UNKNOWN else abc.Iterator[tuple[int, inside]]
+        return UNKNOWN if inside is UNKNOWN else ITERATOR[TUPLE[int, inside]]
     if function is zip:
         parts = tuple(types.element(arg) for arg in args)
-        return UNKNOWN if UNKNOWN in parts or not parts else abc.Iterator[tuple[parts]]  # type: ignore[valid-type]
+        return UNKNOWN if UNKNOWN in parts or not parts else ITERATOR[TUPLE[parts]]
     if function in (msgspec.structs.replace,):
         return first
     return UNKNOWN
@@ -244,7 +250,7 @@ def _dict_call(node: ast.Call, first: Any, inside: Any) -> Any:
         return first
     args = get_args(inside)
     if get_origin(inside) is tuple and len(args) == 2 and Ellipsis not in args:
-        return dict[args[0], args[1]]  # type: ignore[valid-type]
+        return DICT[args[0], args[1]]
     return UNKNOWN
 
 
@@ -258,20 +264,24 @@ def _arithmetic(function: Any, args: list[Any]) -> Any:
     if function is divmod and len(args) == 2:
         quotient = binary("FloorDiv", *args)
         remainder = binary("Mod", *args)
-        return UNKNOWN if UNKNOWN in (quotient, remainder) else tuple[quotient, remainder]
+        return UNKNOWN if UNKNOWN in (quotient, remainder) else TUPLE[quotient, remainder]
     return UNKNOWN
 
 
+def _all(names: str, found: Any) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), found)
+
+
 _STR: dict[str, Any] = {
-    **dict.fromkeys(
+    **_all(
         "upper lower title strip lstrip rstrip replace format join capitalize casefold center ljust rjust zfill "
-        "removeprefix removesuffix swapcase expandtabs translate format_map".split(),
+        "removeprefix removesuffix swapcase expandtabs translate format_map",
         str,
     ),
-    **dict.fromkeys("startswith endswith isdigit isalpha isalnum isspace islower isupper isidentifier".split(), bool),
-    **dict.fromkeys("find rfind index rindex count".split(), int),
+    **_all("startswith endswith isdigit isalpha isalnum isspace islower isupper isidentifier isnumeric", bool),
+    **_all("find rfind index rindex count", int),
     "split": list[str], "rsplit": list[str], "splitlines": list[str], "encode": bytes,
-    "partition": tuple[str, str, str], "rpartition": tuple[str, str, str],
+    "partition": TUPLE[str, str, str], "rpartition": TUPLE[str, str, str],
 }  # fmt: skip
 _RANDOM: dict[str, Any] = {
     "random": float, "uniform": float, "gauss": float, "triangular": float, "normalvariate": float,
@@ -293,7 +303,13 @@ def method(owner: Any, name: str, node: ast.Call, types: Types) -> Any:
     if owner is str:
         return _STR.get(name, UNKNOWN)
     if owner is bytes:
-        return str if name in ("decode", "hex") else _STR.get(name, UNKNOWN) if _STR.get(name) in (int, bool) else UNKNOWN
+        return (
+            str
+            if name in ("decode", "hex")
+            else _STR.get(name, UNKNOWN)
+            if _STR.get(name) in (int, bool)
+            else UNKNOWN
+        )
     if owner is int:
         return {"bit_length": int, "bit_count": int, "conjugate": int}.get(name, UNKNOWN)
     if owner is float:
@@ -324,9 +340,7 @@ def method(owner: Any, name: str, node: ast.Call, types: Types) -> Any:
     return return_type(function)
 
 
-_NONE: dict[str, Any] = dict.fromkeys(
-    "append extend insert remove clear sort reverse add discard update".split(), type(None)
-)
+_NONE = _all("append extend insert remove clear sort reverse add discard update", type(None))
 
 
 def _dict_method(owner: Any, args: tuple[Any, ...], name: str, node: ast.Call, types: Types) -> Any:
@@ -336,11 +350,11 @@ def _dict_method(owner: Any, args: tuple[Any, ...], name: str, node: ast.Call, t
             return value if name == "setdefault" else join([value, types.of(node.args[1])])
         return join([value, type(None)]) if name == "get" else value
     found = {
-        "keys": abc.Iterable[key],
-        "values": abc.Iterable[value],
-        "items": abc.Iterable[tuple[key, value]],
+        "keys": ITERABLE[key],
+        "values": ITERABLE[value],
+        "items": ITERABLE[TUPLE[key, value]],
         "copy": owner,
-        "popitem": tuple[key, value],
+        "popitem": TUPLE[key, value],
     }
     return found.get(name, _NONE.get(name, UNKNOWN))
 

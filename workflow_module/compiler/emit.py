@@ -27,7 +27,9 @@ LEAVE, AGAIN, TRACEBACK = PREFIX + "leave", PREFIX + "again", PREFIX + "tracebac
 class Emitter:
     """Writes one function. `init` is the name of a workflow's input; a workflow without one has `NO_INIT`."""
 
-    def __init__(self, source: Source, program: Program, surely: dict[int, frozenset[str]], init: str | None) -> None:
+    def __init__(
+        self, source: Source, program: Program, surely: dict[int, frozenset[str]], init: str | None
+    ) -> None:
         self.source, self.program, self.surely = source, program, surely
         self.is_workflow = init is not None
         self.init = None if init == NO_INIT else init
@@ -51,22 +53,22 @@ class Emitter:
         body.append(located(ast.While(ast.Constant(True), inner, []), node))
         body += self._still_local()
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        made = ast.FunctionDef(STEP, arguments, body, [], None)  # the author's name stays global: recursion
-        if hasattr(ast, "TypeAlias"):
-            made.type_params = []
+        made = _definition(STEP, arguments, body)  # the author's name stays global: recursion
         return located(made, node)  # type: ignore[no-any-return]
 
     def _still_local(self) -> list[ast.stmt]:
         """Assignments that never run, for variables whose own have gone with unreachable code."""
         node = self.source.node
-        bound, read = set(self._arguments()), set()
+        bound, read = set(self._arguments()), set[str]()
         for block in self.program.blocks.values():
             for statement in block.statements:
                 bound |= bound_names(statement)
                 read |= reads(statement)
             end = block.end
             if isinstance(end, (Branch, Finish, Suspend)):
-                read |= reads(end.test if isinstance(end, Branch) else end.value if isinstance(end, Finish) else end.wait)
+                read |= reads(
+                    end.test if isinstance(end, Branch) else end.value if isinstance(end, Finish) else end.wait
+                )
         lost = sorted((read & self.source.locals) - bound)
         none = located(ast.Constant(None), node)
         never = [assign(name, none, node) for name in lost]
@@ -127,9 +129,9 @@ class Emitter:
         bound = set(self.surely[block.id])
         result = []
         for statement in block.statements:
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name):
-                if statement.value.id in bound or statement.value.id not in self.source.locals:
-                    continue
+            read = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(read, ast.Name) and (read.id in bound or read.id not in self.source.locals):
+                continue
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 bound.add(statement.targets[0].id)
             elif not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)):
@@ -147,7 +149,9 @@ class Emitter:
 
     def _handling(self, error: str, inside: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
         """Run statements as the body of an `except` for this exception, as Python would have it."""
-        remember = assign(TRACEBACK, located(ast.Attribute(name_of(error, at), "__traceback__", ast.Load()), at), at)
+        remember = assign(
+            TRACEBACK, located(ast.Attribute(name_of(error, at), "__traceback__", ast.Load()), at), at
+        )
         place = located(ast.Attribute(name_of(error, at), "__traceback__", ast.Store()), at)
         restore = located(ast.Assign([place], name_of(TRACEBACK, at)), at)
         clause = ast.ExceptHandler(name_of("_wf_BaseException", at), None, [restore, *inside])
@@ -158,7 +162,9 @@ class Emitter:
         result: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, Goto):
-                result.append(assign(NEXT, located(ast.Constant(self.numbers[statement.target]), statement), statement))
+                result.append(
+                    assign(NEXT, located(ast.Constant(self.numbers[statement.target]), statement), statement)
+                )
                 if in_loop:
                     result.append(assign(LEAVE, located(ast.Constant(True), statement), statement))
                 result.append(located(ast.Break() if in_loop else ast.Continue(), statement))
@@ -249,7 +255,9 @@ class Emitter:
                 keywords.append(ast.keyword(name, name_of(name, at)))
                 continue
             kept = f"{PREFIX}kept_{name}"
-            clause = ast.ExceptHandler(name_of("_wf_NameError", at), None, [assign(kept, name_of("_wf_UNSET", at), at)])
+            clause = ast.ExceptHandler(
+                name_of("_wf_NameError", at), None, [assign(kept, name_of("_wf_UNSET", at), at)]
+            )
             result.append(located(ast.Try([assign(kept, name_of(name, at), at)], [clause], [], []), at))
             keywords.append(ast.keyword(name, name_of(kept, at)))
         keywords.insert(0, ast.keyword(LABEL, ast.Constant(point.label)))
@@ -259,6 +267,11 @@ class Emitter:
         state = ast.Call(name_of("_wf_State", at), [], keywords)
         result.append(located(ast.Return(ast.Tuple([state, name_of("_wf_wait", at)], ast.Load())), at))
         return result
+
+
+def _definition(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    options: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+    return ast.FunctionDef(name, arguments, body, [], None, **options)
 
 
 def _moved(path: ast.expr, at: ast.AST) -> ast.expr:
@@ -274,11 +287,7 @@ def compile_step(source: Source, function: ast.FunctionDef, state: Any) -> Calla
     """The step function as code of the author's file, over the author's module."""
     helpers = {**runtime.HELPERS, "_wf_State": state}
     arguments = ast.arguments([], [ast.arg(name) for name in helpers], None, [], [], None, [])
-    maker = ast.FunctionDef(
-        "_wf_make", arguments, [function, ast.Return(ast.Name(function.name, ast.Load()))], [], None
-    )
-    if hasattr(ast, "TypeAlias"):
-        maker.type_params = []
+    maker = _definition("_wf_make", arguments, [function, ast.Return(ast.Name(function.name, ast.Load()))])
     ast.copy_location(maker, source.node)
     module = ast.fix_missing_locations(ast.Module([maker], []))
     found: dict[str, Any] = {}

@@ -11,14 +11,16 @@ from __future__ import annotations
 import ast
 import enum
 import types as python_types
+from collections.abc import Set
 from typing import Any
 
-from ..codec import Unstorable, codec_for
+from workflow_module.codec import Unstorable, codec_for
+
 from . import awaitables
 from .builder import Builder, assign, located, name_of
-from .inference import UNKNOWN
 from .ir import PREFIX, Branch
 from .names import bound_names, has_wait
+from .typeops import UNKNOWN
 
 _LEFT = PREFIX + "left"
 _STATIC = (type, python_types.ModuleType, python_types.FunctionType, python_types.BuiltinFunctionType, enum.Enum)
@@ -28,7 +30,7 @@ def value(b: Builder, node: ast.expr) -> ast.expr:
     """The expression without waits; they have been emitted before it."""
     if not has_wait(node):
         return node
-    return _LOWERINGS[type(node)](b, node)
+    return _LOWERINGS[type(node)](b, node)  # type: ignore[no-any-return]
 
 
 def operands(b: Builder, nodes: list[ast.expr], also_later: bool = False) -> list[ast.expr]:
@@ -47,7 +49,7 @@ def operands(b: Builder, nodes: list[ast.expr], also_later: bool = False) -> lis
     return result
 
 
-def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: set[str]) -> ast.expr:
+def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast.expr:
     """An expression that gives, after the coming wait, what `lowered` gives now.
 
     `node` is the author's expression, `later` the names that are bound before it is used.
@@ -57,9 +59,10 @@ def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: set[str]) -> ast.
     if isinstance(lowered, ast.Starred):
         snapshot = located(ast.List([ast.Starred(lowered.value, ast.Load())], ast.Load()), node)
         kept = _kept_in_variable(b, snapshot, node, b.types.of(snapshot))
-        return located(ast.Starred(kept, ast.Load()), node)
+        return located(ast.Starred(kept, ast.Load()), node)  # type: ignore[no-any-return]
     if isinstance(lowered, ast.Slice):
-        parts = [keep(b, part, part, later) for part in slice_parts(lowered)]
+        pairs = zip(slice_parts(lowered), slice_parts(node), strict=True)
+        parts = [keep(b, part, original, later) for part, original in pairs]
         return rebuild_slice(lowered, parts)
     if isinstance(lowered, ast.Name) and lowered.id not in later and _is_variable(b, lowered.id):
         if lowered.id not in b.hidden:
@@ -71,32 +74,35 @@ def keep(b: Builder, lowered: ast.expr, node: ast.expr, later: set[str]) -> ast.
     return _kept(b, lowered, node, later)
 
 
-def _kept(b: Builder, lowered: ast.expr, node: ast.expr, later: set[str]) -> ast.expr:
+def _kept(b: Builder, lowered: ast.expr, node: ast.expr, later: Set[str]) -> ast.expr:
     found = b.types.of(node)
     root = root_of(lowered)
-    is_path = root is not None and not isinstance(lowered, ast.Name) and _is_variable(b, root)
-    if found is not UNKNOWN:
-        try:
-            if not is_path or codec_for(found).walk is None:
-                return _kept_in_variable(b, lowered, node, found)
-        except Unstorable:
-            if not is_path:
-                return _kept_in_variable(b, lowered, node, found)
-    if root == b.source.node.args.args[0].arg:  # paths over ctx belong to the step
-        b.emit(_check(lowered))
-        return lowered
-    if not is_path:
+    if root is None or root.startswith(PREFIX) or (isinstance(lowered, ast.Name) and _is_variable(b, root)):
         return _kept_in_variable(b, lowered, node, found)
+    if is_immutable(found):
+        return _kept_in_variable(b, lowered, node, found)
+    if root == b.source.node.args.args[0].arg or not _is_variable(b, root):
+        b.emit(_check(lowered))  # a path over ctx belongs to the step, one over the module to the module
+        return lowered
     names = {part.id for part in ast.walk(lowered) if isinstance(part, ast.Name)}
     if names & later:
         b.source.refuse(
             node,
-            f"{ast.unparse(node)} is needed after a wait, and {', '.join(sorted(names & later))} is assigned before",
+            f"{ast.unparse(node)} is needed after a wait, and {', '.join(sorted(names & later))} is assigned "
+            f"before that",
             "assign it to a variable with a type annotation first, or split the expression",
         )
     pin = b.variable(f"{ast.unparse(node)} before a wait", found, node, path=lowered)
     b.store(pin, lowered, node)
     return name_of(pin.identifier, node)
+
+
+def is_immutable(found: Any) -> bool:
+    """Whether values of this type can be stored, and sharing one does not show."""
+    try:
+        return found is not UNKNOWN and codec_for(found).walk is None
+    except Unstorable:
+        return False
 
 
 def _kept_in_variable(b: Builder, lowered: ast.expr, node: ast.expr, type: Any) -> ast.expr:
@@ -127,9 +133,7 @@ def _has_defaults(node: ast.Lambda) -> bool:
 def root_of(node: ast.expr) -> str | None:
     """The name at the start of a path: attributes, and subscripts with constants, names and paths."""
     while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Attribute):
-            node = node.value
-        elif isinstance(node, ast.Subscript) and _is_key(node.slice):
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and _is_key(node.slice)):
             node = node.value
         else:
             return None
@@ -137,8 +141,10 @@ def root_of(node: ast.expr) -> str | None:
 
 
 def _is_key(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or root_of(node) is not None or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    return (
+        isinstance(node, ast.Constant)
+        or root_of(node) is not None
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
     )
 
 
@@ -327,9 +333,7 @@ def _formatted(b: Builder, node: ast.FormattedValue) -> ast.FormattedValue:
 def _comprehension(b: Builder, node: Any) -> ast.expr:
     """Its first iterable is evaluated here; waits further inside have been refused."""
     first = node.generators[0]
-    lowered = located(
-        ast.comprehension(first.target, value(b, first.iter), first.ifs, first.is_async), first.iter
-    )
+    lowered = located(ast.comprehension(first.target, value(b, first.iter), first.ifs, first.is_async), first.iter)
     generators = [lowered, *node.generators[1:]]
     if isinstance(node, ast.DictComp):
         return located(ast.DictComp(node.key, node.value, generators), node)  # type: ignore[no-any-return]

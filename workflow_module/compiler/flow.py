@@ -75,7 +75,18 @@ def _live_before(node: ast.stmt, after: Names, around: _Around) -> Names:
 
 
 def _with_targets(node: ast.With | ast.AsyncWith) -> set[str]:
-    return set().union(*(bound_names(item.optional_vars) for item in node.items if item.optional_vars))
+    return set().union(*(_targets(item.optional_vars) for item in node.items if item.optional_vars))
+
+
+def _targets(node: ast.expr) -> set[str]:
+    """Names that an assignment to this target surely binds (a walrus in a subscript may not run)."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Starred):
+        return _targets(node.value)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return set().union(*(_targets(part) for part in node.elts))
+    return set()
 
 
 def _live_loop(node: ast.While | ast.For | ast.AsyncFor, after: Names, around: _Around) -> Names:
@@ -87,7 +98,7 @@ def _live_loop(node: ast.While | ast.For | ast.AsyncFor, after: Names, around: _
         inside = replace(around, loop_break=after, loop_continue=head)
         body = _live(node.body, head, inside)
         if not isinstance(node, ast.While):
-            body = (body - bound_names(node.target)) | reads(node.target)
+            body = (body - _targets(node.target)) | reads(node.target)
         following = head | body
         if following == head:
             break
@@ -121,16 +132,16 @@ def _surely_bound(node: ast.AST) -> set[str]:
     found: set[str] = set()
     if isinstance(node, ast.Assign):
         for target in node.targets:
-            found |= bound_names(target)
+            found |= _targets(target)
         if isinstance(node.value, ast.NamedExpr):
-            found |= bound_names(node.value.target)
+            found |= _targets(node.value.target)
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         if node.value is not None:
-            found |= bound_names(node.target)
+            found |= _targets(node.target)
     elif isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
         found |= bound_names(node)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.NamedExpr):
-        found |= bound_names(node.value.target)
+        found |= _targets(node.value.target)
     return found
 
 
@@ -256,7 +267,7 @@ def bound_variables(program: Program, parameters: Names) -> Binding:
     found = Binding(dict.fromkeys(program.blocks, everything), dict.fromkeys(program.blocks, EMPTY), {}, {})
     start = next(iter(program.blocks))
     found.surely[start] = found.perhaps[start] = parameters
-    while any([_flow(block, found) for block in program.blocks.values()]):
+    while sum([_flow(block, found) for block in program.blocks.values()]):
         pass
     return found
 
@@ -272,7 +283,7 @@ def _flow(block: Block, found: Binding) -> bool:
     after = inside.after(block.statements, before)
     targets = list(inside.at_goto)
     if after is not None:
-        jumps = {target for target in block.successors()} - {target for target, _ in inside.at_goto}
+        jumps = set(block.successors()) - {target for target, _ in inside.at_goto}
         targets += [(target, after) for target in jumps]
         if isinstance(block.end, (Jump, Branch)):
             ends = [block.end.target] if isinstance(block.end, Jump) else [block.end.then, block.end.otherwise]

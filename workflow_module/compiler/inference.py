@@ -12,18 +12,20 @@ import enum
 import inspect
 import types as python_types
 import typing
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from .. import language
-from ..waits import Handle
+from workflow_module import language
+from workflow_module.waits import Handle
+
 from . import builtin_types
 from .awaitables import await_type
 from .names import bound_names
-from .typeops import UNKNOWN, join, members, without_none
+from .typeops import COROUTINE, DICT, TUPLE, UNKNOWN, join, members, without_none
 
+HANDLE: Any = Handle
 _ABSENT = object()
 
 
@@ -68,7 +70,11 @@ class Types:
     def annotation(self, node: ast.expr) -> Any:
         """The type that an annotation in the code means, or `UNKNOWN`."""
         try:
-            text = ast.unparse(node) if not (isinstance(node, ast.Constant) and isinstance(node.value, str)) else node.value
+            text = (
+                ast.unparse(node)
+                if not (isinstance(node, ast.Constant) and isinstance(node.value, str))
+                else node.value
+            )
             found = eval(text, self.names)  # as typing.get_type_hints does
         except Exception:
             return UNKNOWN
@@ -120,19 +126,19 @@ class Types:
 
     def _BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.of(node.left), self.of(node.right)
-        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and type(node.right.value) is int:
-            if left in (int, bool) and node.right.value >= 0:
-                return int
+        power = node.right.value if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) else None
+        if type(power) is int and power >= 0 and left in (int, bool):
+            return int
         return builtin_types.binary(type(node.op).__name__, left, right)
 
     def _Tuple(self, node: ast.Tuple) -> Any:
         if any(isinstance(item, ast.Starred) for item in node.elts):
             inside = self._items(node.elts)
-            return UNKNOWN if inside is UNKNOWN else tuple[inside, ...]
+            return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
         parts = tuple(self.of(item) for item in node.elts)
         if any(part is UNKNOWN for part in parts):
             return UNKNOWN
-        return tuple[parts] if parts else tuple[()]  # type: ignore[valid-type]
+        return TUPLE[parts] if parts else TUPLE[()]
 
     def _List(self, node: ast.List) -> Any:
         return builtin_types.of_items(list, self._items(node.elts))
@@ -159,7 +165,7 @@ class Types:
                 values.append(self.of(value))
         if not keys or UNKNOWN in keys or UNKNOWN in values:
             return UNKNOWN
-        return dict[join(keys), join(values)]  # type: ignore[misc]
+        return DICT[join(keys), join(values)]
 
     def _comprehension(self, node: Any, *parts: ast.expr) -> list[Any]:
         inner = self.copy()
@@ -181,7 +187,7 @@ class Types:
 
     def _DictComp(self, node: ast.DictComp) -> Any:
         key, value = self._comprehension(node, node.key, node.value)
-        return UNKNOWN if UNKNOWN in (key, value) else dict[key, value]
+        return UNKNOWN if UNKNOWN in (key, value) else DICT[key, value]
 
     def _Lambda(self, node: ast.Lambda) -> Any:
         return python_types.FunctionType
@@ -208,9 +214,12 @@ class Types:
             if isinstance(function, type):
                 return _instance(function)
             if function is language.start and node.args:
-                return Handle[getattr(self.known(node.args[0]), "result_type", Any)]
+                return HANDLE[getattr(self.known(node.args[0]), "result_type", Any)]
             owner = getattr(function, "__self__", None)
-            if isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType)) and owner is not None:
+            if (
+                isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType))
+                and owner is not None
+            ):
                 return builtin_types.method(type(owner), function.__name__, node, self)
             return return_type(function)
         if isinstance(node.func, ast.Lambda):
@@ -278,11 +287,11 @@ def return_type(function: Any) -> Any:
         return function.result_type
     function = getattr(function, "__func__", function)
     if not isinstance(function, python_types.FunctionType) and not hasattr(function, "__wrapped__"):
-        call = getattr(type(function), "__call__", None)
+        call = type(function).__dict__.get("__call__")
         function = call if isinstance(call, python_types.FunctionType) else function
     found = hints_of(function).get("return", UNKNOWN)
     if inspect.iscoroutinefunction(function):
-        return Coroutine[Any, Any, found] if found is not UNKNOWN else UNKNOWN
+        return COROUTINE[Any, Any, found] if found is not UNKNOWN else UNKNOWN
     return UNKNOWN if has_variables(found) else found
 
 
@@ -319,4 +328,3 @@ def _struct_fields(owner: Any) -> tuple[Any, ...]:
         return msgspec.structs.fields(owner)
     except Exception:
         return ()
-

@@ -9,8 +9,9 @@ import ast
 from typing import Any
 
 from .awaitables import Awaitable
-from .inference import UNKNOWN, Types
+from .inference import Types
 from .source import Source
+from .typeops import UNKNOWN
 
 
 class Late:
@@ -28,9 +29,7 @@ class LateSubroutine(Late, Awaitable):
 def late_definitions(source: Source, types: Types) -> Any:
     """A function from a name to a `Late`, or None when the module does not define it."""
     later = {
-        node.name: node
-        for node in source.module.body
-        if isinstance(node, (ast.AsyncFunctionDef, ast.FunctionDef))
+        node.name: node for node in source.module.body if isinstance(node, (ast.AsyncFunctionDef, ast.FunctionDef))
     }
 
     def look_up(name: str) -> Late | None:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
-from ..codec import Unstorable, codec_for
 from . import builtin_types
 from .builder import Builder, LoopScope, assign, located, name_of
-from .expressions import root_of, value
-from .inference import UNKNOWN
+from .expressions import is_immutable, root_of, value
 from .ir import Branch
 from .names import bound_names, has_wait
-from .typeops import members, without_none
+from .typeops import UNKNOWN, members, without_none
 
 Body = Callable[[Builder, list[ast.stmt]], None]
 
@@ -125,12 +123,7 @@ def _sequence(b: Builder, iterable: ast.expr, node: ast.For) -> ast.expr:
 
 
 def _is_frozen_sequence(found: Any) -> bool:
-    if found not in (str, bytes, range) and get_origin(found) is not tuple:
-        return False
-    try:
-        return codec_for(found).walk is None
-    except Unstorable:
-        return False
+    return (found in (str, bytes, range) or get_origin(found) is tuple) and is_immutable(found)
 
 
 def _is_stable_path(b: Builder, lowered: ast.expr, node: ast.For) -> bool:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Set
 from typing import Any
 
 from .builder import Builder, LoopScope, assign, located, name_of
 from .expressions import keep, operands, rebuild_slice, slice_parts, value
-from .inference import UNKNOWN
 from .ir import Branch
 from .loops import lower_for
 from .matching import lower_match
 from .names import any_wait, bound_names, forget, has_wait
 from .regions import lower_try
+from .typeops import UNKNOWN
 
 
 def body(b: Builder, statements: list[ast.stmt]) -> None:
@@ -38,7 +39,9 @@ def leaving(b: Builder, statements: list[ast.stmt], loop_depth: int = 0) -> list
         elif isinstance(statement, (ast.Break, ast.Continue)):
             kind = "break" if isinstance(statement, ast.Break) else "continue"
             result += [statement] if loop_depth else b.leave(kind, statement)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(statement):
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(
+            statement
+        ):
             result.append(statement)
         else:
             result.append(_inner(b, statement, loop_depth))
@@ -166,7 +169,7 @@ def _augmented(b: Builder, node: ast.AugAssign) -> None:
         read = located(ast.Subscript(owner, index, ast.Load()), target)
         place = located(ast.Subscript(owner, index, ast.Store()), target)
     if not has_wait(node.value):
-        later: set[str] = set()
+        later: Set[str] = set()
     else:
         later = bound_names(node.value)
         read = keep(b, read, located(_as_load(target), target), later)

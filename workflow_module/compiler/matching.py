@@ -22,7 +22,9 @@ def lower_match(b: Builder, node: ast.Match, body: Body, leaving: Leaving) -> No
     subject = value(b, node.subject)
     text = f"match {ast.unparse(node.subject)}"
     if any(case.guard is not None and has_wait(case.guard) for case in node.cases):
-        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        bound = {
+            part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
         subject = keep(b, subject, node.subject, bound | _captures(node))
     after = b.new_block(node)
     cases = list(node.cases)
@@ -93,4 +95,3 @@ def _case_body(b: Builder, case: ast.match_case, entry: int, after: int, body: B
     with b.labels.inside(f"{text}: case {ast.unparse(case.pattern)}"):
         body(b, case.body)
     b.jump(b.blocks[after])
-

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any, get_origin
 
-from ..waits import Arm
+from workflow_module.waits import Arm
+
 from . import awaitables
-from .inference import UNKNOWN, Types
+from .inference import Types
 from .ir import PREFIX
 from .names import COMPREHENSIONS, SCOPES, any_wait, bound_names, own_nodes
 from .source import Source
-from .typeops import members
+from .typeops import UNKNOWN, members
 
 
 def refuse_syntax(source: Source, takes_init: bool) -> None:
@@ -37,7 +38,15 @@ def _refuse_assigned(source: Source, fixed: list[str]) -> None:
 
 
 def _binds_by_name(node: ast.AST) -> bool:
-    kinds = (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.FunctionDef, ast.Import, ast.ImportFrom)
+    kinds = (
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+        ast.FunctionDef,
+        ast.Import,
+        ast.ImportFrom,
+    )
     return isinstance(node, kinds)
 
 
@@ -60,18 +69,23 @@ def _anywhere(source: Source, node: ast.AST) -> None:
             f"{word} {', '.join(node.names)}: what it names would not survive a restart",
             "keep it in a local variable, or in a table",
         )
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec", "locals", "vars"):
-        if node.func.id != "vars" or not node.args:
-            source.refuse(
-                node,
-                f"{node.func.id}() would see the compiled code's variables, not the workflow's",
-                "name the variables that you need",
-            )
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _sees_variables(node.func.id, node.args):
+        source.refuse(
+            node,
+            f"{node.func.id}() would see the compiled code's variables, not the workflow's",
+            "name the variables that you need",
+        )
+
+
+def _sees_variables(function: str, arguments: list[ast.expr]) -> bool:
+    return function in ("eval", "exec", "locals") or (function == "vars" and not arguments)
 
 
 def _statement(source: Source, node: ast.AST) -> None:
     if isinstance(node, ast.AsyncFor):
-        source.refuse(node, "async for cannot be stored", "collect the items in a procedure, and loop over its result")
+        source.refuse(
+            node, "async for cannot be stored", "collect the items in a procedure, and loop over its result"
+        )
     if isinstance(node, ast.AsyncWith):
         source.refuse(node, "async with cannot be stored", "do it inside a procedure, and call(...) that")
     if isinstance(node, ast.With) and any_wait([*node.body, *node.items]):
@@ -94,8 +108,8 @@ def _statement(source: Source, node: ast.AST) -> None:
 
 def _inside_scope(source: Source, node: ast.AST) -> None:
     kinds = {
-        ast.Lambda: "a lambda", ast.FunctionDef: "a nested function", ast.AsyncFunctionDef: "a nested async function",
-        ast.ClassDef: "a class",
+        ast.Lambda: "a lambda", ast.FunctionDef: "a nested function", ast.ClassDef: "a class",
+        ast.AsyncFunctionDef: "a nested async function",
     }  # fmt: skip
     what = kinds.get(type(node), "a comprehension")
     if isinstance(node, ast.AsyncFunctionDef):
@@ -129,18 +143,17 @@ def refuse_awaits(source: Source, types: Types) -> None:
     for node in nodes:
         if isinstance(node, ast.Await):
             _await(source, types, node)
-        elif isinstance(node, ast.Expr) and _is_wait(types, node.value):
+        elif isinstance(node, (ast.Expr, ast.Assign)) and _is_lost(getattr(node, "targets", []), loaded):
             _never_awaited(source, types, node.value)
-        elif isinstance(node, ast.Assign) and _is_wait(types, node.value):
-            if all(isinstance(target, ast.Name) and target.id not in loaded for target in node.targets):
-                _never_awaited(source, types, node.value)
 
 
-def _is_wait(types: Types, node: ast.expr) -> bool:
-    return awaitables.builder_of(types, node) not in (None, "continue_as_new")
+def _is_lost(targets: list[ast.expr], loaded: set[str]) -> bool:
+    return all(isinstance(target, ast.Name) and target.id not in loaded for target in targets)
 
 
 def _never_awaited(source: Source, types: Types, node: ast.expr) -> None:
+    if awaitables.builder_of(types, node) in (None, "continue_as_new"):
+        return
     what = awaitables.describe(types, node)
     source.refuse(node, f"{what} is built and never awaited", f"write await {ast.unparse(node)}")
 
@@ -176,7 +189,7 @@ def _foreign(source: Source, types: Types, node: ast.Await) -> None:
             source.refuse(
                 node.value,
                 f"await {text}: a plain coroutine cannot be stored",
-                f"decorate {ast.unparse(node.value.func)} with @subroutine, or make it a procedure and call(...) it",
+                f"decorate {ast.unparse(node.value.func)} with @subroutine, or make it a procedure",
             )
     source.refuse(
         node.value,
@@ -196,10 +209,17 @@ def _arms(source: Source, types: Types, call: ast.Call) -> None:
             )
         found: Any = types.of(arm)
         known = types.known(arm)
-        if kind is None and not isinstance(arm, ast.Starred) and not isinstance(known, type) and found is not UNKNOWN:
+        if (
+            kind is None
+            and not isinstance(arm, ast.Starred)
+            and not isinstance(known, type)
+            and found is not UNKNOWN
+        ):
             classes = [get_origin(member) or member for member in members(found)]
             if not all(isinstance(cls, type) and issubclass(cls, (Arm, type)) for cls in classes):
-                source.refuse(arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)...")
+                source.refuse(
+                    arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)..."
+                )
 
 
 def _subroutine(source: Source, call: ast.Call) -> None:

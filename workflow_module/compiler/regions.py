@@ -70,7 +70,9 @@ def _dispatch(b: Builder, node: ast.Try, error: str) -> list[Block]:
 
 
 def _remember_traceback(error: str, node: ast.AST) -> ast.stmt:
-    return assign("_wf_traceback", located(ast.Attribute(name_of(error, node), "__traceback__", ast.Load()), node), node)
+    return assign(
+        "_wf_traceback", located(ast.Attribute(name_of(error, node), "__traceback__", ast.Load()), node), node
+    )
 
 
 def _restore_traceback(error: str, node: ast.AST) -> list[ast.stmt]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import StateError
+from workflow_module.errors import StateError
 
 
 def sequence(found: Any) -> Any:

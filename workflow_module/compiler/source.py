@@ -26,9 +26,7 @@ class CompileError(Exception):
         shown = text.lstrip()
         indent = len(text) - len(shown)
         marks = " " * (column - 1 - indent) + "^" * max(1, min(width, len(text) - column + 1))
-        super().__init__(
-            f"{problem}\n  {filename}:{line}:{column}\n    {shown}\n    {marks}\n  instead: {remedy}"
-        )
+        super().__init__(f"{problem}\n  {filename}:{line}:{column}\n    {shown}\n    {marks}\n  instead: {remedy}")
 
 
 @dataclass(slots=True)
@@ -71,7 +69,12 @@ def source_of(function: Any) -> Source:
     text = "".join(linecache.getlines(filename, function.__globals__))
     if not text:
         raise CompileError(
-            filename, line, 1, 1, f"the source of {name} cannot be read", "define workflows in a file, as module-level functions"
+            filename,
+            line,
+            1,
+            1,
+            f"the source of {name} cannot be read",
+            "define workflows in a file, as module-level functions",
         )
     module = _parse(filename, text)
     node = _find(module, name, line)

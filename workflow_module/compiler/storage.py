@@ -12,13 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ..codec import Codec, Unstorable, codec_for
-from ..codec.base import type_name
+from workflow_module.codec import Codec, Unstorable, codec_for
+from workflow_module.codec.base import type_name
+
 from . import flow
-from .inference import UNKNOWN, Types
+from .inference import Types
 from .ir import Point, Program, Suspend
-from .names import own_nodes
+from .names import bound_names, own_nodes
 from .source import Source
+from .typeops import UNKNOWN
 
 LABEL = "_wf_at"
 
@@ -118,9 +120,9 @@ def init_codec(source: Source, annotation: Any) -> Codec:
         codec = codec_for(annotation)
     except Unstorable as error:
         source.refuse(node, f"the init cannot be stored: {error}", "use a Struct of plain values")
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        if not annotation.__struct_config__.frozen:
-            source.refuse(node, f"{annotation.__qualname__} is not frozen", "an init must be: drop frozen=False")
+    is_struct = isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)
+    if is_struct and not annotation.__struct_config__.frozen:
+        source.refuse(node, f"{annotation.__qualname__} is not frozen", "an init must be: drop frozen=False")
     return codec
 
 
@@ -130,7 +132,9 @@ def check_result(source: Source, annotation: Any) -> None:
         codec_for(annotation)
     except Unstorable as error:
         assert source.node.returns is not None
-        source.refuse(source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values")
+        source.refuse(
+            source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values"
+        )
 
 
 def _stored(source: Source, types: Types, program: Program, identifier: str, point: Point) -> Stored:
@@ -141,8 +145,16 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
     else:
         found = types.variables.get(identifier, UNKNOWN)
         name, shown, node = identifier, f"the variable {identifier}", _first_binding(source, identifier)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        source.refuse(
+            node,
+            f"{identifier} is imported inside the workflow and used after the wait in line {point.line}",
+            "import it at the top of the module",
+        )
     if name == "init" and identifier == "init" and not hidden:
-        source.refuse(node, "the variable init lives across a wait", "init names the workflow's input; use another name")
+        source.refuse(
+            node, "the variable init lives across a wait", "init names the workflow's input; use another name"
+        )
     if found is UNKNOWN or (hidden is not None and found is Any):
         source.refuse(
             node,
@@ -154,10 +166,28 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
     except Unstorable as error:
         source.refuse(
             node,
-            f"{shown} lives across the wait in line {point.line}, and {type_name(found)} cannot be stored: {error}",
+            f"{shown} lives across the wait in line {point.line}, and {type_name(found)} cannot be stored: "
+            f"{error}",
             "make it again after the wait, or keep plain values of it",
         )
+    if codec.walk is not None and hidden is None:
+        _refuse_module_objects(source, types, identifier)
     return Stored(identifier, name, found, codec)
+
+
+def _refuse_module_objects(source: Source, types: Types, identifier: str) -> None:
+    """A stored variable would be a copy of the module's mutable object after the wait."""
+    for node in (node for statement in source.node.body for node in own_nodes(statement)):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            binds = any(isinstance(target, ast.Name) and target.id == identifier for target in targets)
+            if binds and types.known(node.value) is not None:
+                text = ast.unparse(node.value)
+                source.refuse(
+                    node.value,
+                    f"{identifier} is the module's own {text}, and would be a copy of it after a wait",
+                    f"copy it here, or use {text} itself",
+                )
 
 
 def _annotate(identifier: str | None, node: ast.AST) -> str:
@@ -173,6 +203,8 @@ def _first_binding(source: Source, identifier: str) -> ast.AST:
             if isinstance(node, ast.Name) and node.id == identifier and isinstance(node.ctx, ast.Store):
                 return node
             if getattr(node, "name", None) == identifier:
+                return node
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and identifier in bound_names(node):
                 return node
     for node in ast.walk(source.node.args):
         if isinstance(node, ast.arg) and node.arg == identifier:

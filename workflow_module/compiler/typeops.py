@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as abc
 import types
 import typing
 from typing import Any, Union, get_args, get_origin
@@ -14,6 +15,13 @@ class _Unknown:
 
 UNKNOWN: Any = _Unknown()
 """The type of what cannot be inferred."""
+
+# Generic types that are built from computed parts, which a type checker need not follow.
+DICT: Any = dict
+TUPLE: Any = tuple
+ITERABLE: Any = abc.Iterable
+ITERATOR: Any = abc.Iterator
+COROUTINE: Any = abc.Coroutine
 
 
 def strip(annotation: Any) -> Any:

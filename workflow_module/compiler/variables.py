@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import collections.abc as abc
 import types as python_types
+from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
 from . import builtin_types
-from .inference import UNKNOWN, Types, attribute_type
+from .inference import Types, attribute_type
 from .names import COMPREHENSIONS, own_nodes
 from .source import Source
-from .typeops import join, members
+from .typeops import UNKNOWN, join, members
 
 _ROUNDS_MAX = 12
 _BINDING = (
@@ -57,7 +58,8 @@ def infer_variables(source: Source, types: Types, declared: dict[str, Any]) -> N
         lost = {
             name
             for name, parts in contributions.items()
-            if name not in declared and types.variables.get(name, UNKNOWN) is not UNKNOWN
+            if name not in declared
+            and types.variables.get(name, UNKNOWN) is not UNKNOWN
             and join(parts) != types.variables[name]
         }
         for name in contributions:
@@ -87,7 +89,7 @@ class _Collector(dict[str, Any]):
         self.into.setdefault(name, []).append(value)
 
 
-def _contributions(nodes: list[ast.AST], types: Types) -> dict[str, list[Any]]:
+def _contributions(nodes: Sequence[ast.AST], types: Types) -> dict[str, list[Any]]:
     result: dict[str, list[Any]] = {}
     into = _Collector(result)
     for node in nodes:

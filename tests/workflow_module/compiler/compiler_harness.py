@@ -6,6 +6,7 @@ small driver.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import linecache
 import sys
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import compiler_support
+
 from workflow_module.context import WorkflowContext, active
 from workflow_module.outcome import Completed, ContinueAsNew, Suspended, Throw, Value
 from workflow_module.waits import encode_wait
@@ -90,7 +92,11 @@ def ending_of(error: BaseException) -> tuple[Any, ...]:
 
 
 def run_native(
-    source: str, script: Callable[[int], Any], steps_max: int, name: str = "program", seen: list[bytes] | None = None
+    source: str,
+    script: Callable[[int], Any],
+    steps_max: int,
+    name: str = "program",
+    seen: list[bytes] | None = None,
 ) -> Run:
     """Drive CPython's coroutine."""
     names = load(source, native=True)
@@ -119,15 +125,17 @@ def run_native(
     finally:
         active.reset(token)
         run.notes = list(compiler_support.NOTES)
-        try:
+        with contextlib.suppress(BaseException):
             coroutine.close()
-        except BaseException:
-            pass
     return run
 
 
 def run_compiled(
-    source: str, script: Callable[[int], Any], steps_max: int, name: str = "program", seen: list[bytes] | None = None
+    source: str,
+    script: Callable[[int], Any],
+    steps_max: int,
+    name: str = "program",
+    seen: list[bytes] | None = None,
 ) -> Run:
     """Drive the compiled workflow, storing and reading its state at every wait."""
     names = load(source)
@@ -136,7 +144,9 @@ def run_compiled(
     state = b""
     for step in range(steps_max):
         try:
-            outcome = definition.start(Context(), None) if event is None else definition.resume(Context(), state, event)
+            outcome = (
+                definition.start(Context(), None) if event is None else definition.resume(Context(), state, event)
+            )
         except BaseException as error:
             run.ending = ending_of(error)
             break

@@ -90,3 +90,9 @@ def traced(value: int) -> Iterator[int]:
         yield value
     finally:
         NOTES.append(repr(("exit", value)))
+
+
+def box(value: int) -> Bag:
+    """A new object to assign to."""
+    NOTES.append(repr(("box", value)))
+    return Bag([value], value)

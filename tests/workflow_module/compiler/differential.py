@@ -13,6 +13,7 @@ from typing import Any
 
 import compiler_support
 from compiler_harness import Run, run_compiled, run_native
+
 from workflow_module import Cancelled, CompileError
 from workflow_module.outcome import Throw, Value
 from workflow_module.waits import decode_wait
@@ -73,7 +74,8 @@ def compare(source: str, script: list[Any]) -> str:
     for index, (ours, theirs) in enumerate(zip(compiled.trace, native.trace, strict=False)):
         if ours != theirs:
             raise Different(
-                f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then {compiled.ending}, {native.ending}\nscript {script}\n{source}"
+                f"event {index}: compiled {str(ours)[-300:]}, CPython {str(theirs)[-300:]}, then "
+                f"{compiled.ending}, {native.ending}\nscript {script}\n{source}"
             )
     if compiled.ending != native.ending or len(compiled.trace) != len(native.trace):
         raise Different(f"compiled {compiled.ending!r}, CPython {native.ending!r}\nscript {script}\n{source}")
@@ -89,18 +91,23 @@ class Kinded:
         self.timeout = getattr(wait, "timeout", None)
 
 
+def _too_long(*_: Any) -> None:
+    raise Different("a program that does not end")
+
+
 def main() -> None:
     from program_generator import events, program
 
     first, count = int(sys.argv[1]), int(sys.argv[2])
     size = int(sys.argv[3]) if len(sys.argv) > 3 else 14
     began = time.monotonic()
+    signal.signal(signal.SIGALRM, _too_long)
     endings: dict[str, int] = {}
     failures = 0
     for seed in range(first, first + count):
         choose = random.Random(seed).randrange
         source, script = program(choose, size), events(choose)
-        signal.alarm(20)  # a program that never ends is the generator's fault
+        signal.alarm(60)
         try:
             ending = compare(source, script)
         except Exception as error:

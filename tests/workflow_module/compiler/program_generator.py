@@ -71,7 +71,7 @@ class Generator:
         """An expression for a small int."""
         if depth <= 0:
             return self.pick(("1", "a", "b", "c", "2", "xs[0]", "len(ys)"))
-        kind = self.choose(30)
+        kind = self.choose(32)
         one, two = lambda: self.int(depth - 1), lambda: self.int(depth - 1)
         if kind <= 3 and self.waits_allowed:
             return f"({self.wait(depth)})"
@@ -101,13 +101,31 @@ class Generator:
             26: lambda: f"{{{one()} % 3: {two()}}}.get({one()} % 3, 0)",
             27: lambda: f"max({one()}, {two()})",
             28: lambda: f"Pair({one()}, {two()}).{self.pick(('left', 'right'))}",
+            30: lambda: self.waiting(
+                f"sum([q + {self.quiet(one)} for q in await gather(call(ask, 1), call(ask, 2))])"
+            ),
+            31: lambda: self.waiting(
+                f"len({{q: 1 for q in await gather(call(ask, 1), call(ask, {self.pick(INTS)}))}})"
+            ),
             29: lambda: "bag.n" if self.chance(2) else f"len({{{one()}, {two()}}})",
         }
         return simple.get(kind, lambda: self.pick(INTS))()
 
+    def waiting(self, text: str) -> str:
+        """This text where waits are allowed, else something without one."""
+        return text if self.waits_allowed else "b"
+
     def piece(self) -> str:
         """A part of an f-string: without quotes and braces."""
-        options = ("a", "b", "note(c)", "add(a, 2)", "(a := 4)", "(await call(ask, 4))", "note(await call(ask, b))")
+        options = (
+            "a",
+            "b",
+            "note(c)",
+            "add(a, 2)",
+            "(a := 4)",
+            "(await call(ask, 4))",
+            "note(await call(ask, b))",
+        )
         return self.pick(options if self.waits_allowed else options[:5])
 
     def quiet(self, make: Callable[[], str]) -> str:
@@ -173,7 +191,7 @@ class Generator:
         compound.get(kind, self.simple)()
 
     def simple(self) -> None:
-        kind = self.choose(29)
+        kind = self.choose(34)
         name = self.pick(INTS)
         one, two = lambda: self.int(2), lambda: self.int(2)
         if kind == 20 and (self.loop_depth or self.in_handler or self.chance(4)):
@@ -202,13 +220,20 @@ class Generator:
             18: lambda: f"if len(xs) < 7: xs[{one()} % 2:{two()} % 4] = [{one()}]",
             19: lambda: f"s = f'{{{self.piece()}}}{{{self.piece()}!r}}'",
             21: lambda: f"del {self.pick(self.deletable())}",
-            22: lambda: f"emit(repr(xs), repr(d), bag.n, bag.items)",
+            22: lambda: "emit(repr(xs), repr(d), bag.n, bag.items)",
             23: lambda: "c = a",
             24: lambda: f"t = ({one()}, {two()})",
             25: lambda: "await sleep(SECOND)" if self.waits_allowed else "pass",
             26: lambda: f"emit(t[{self.choose(2)}], s)",
             27: lambda: f"if len(xs) < 7: xs += [{one()}]" if self.chance(2) else "xs.reverse()",
             28: lambda: f"emit({self.pick(INTS)})",
+            29: lambda: f"u: int = {one()}",
+            30: lambda: self.waiting(f"xs[(await call(ask, {one()})) % 2]: int = {two()}"),
+            31: lambda: self.waiting(f"box(await call(ask, {one()})).n = {two()}"),
+            32: lambda: self.waiting(
+                f"del (xs[(await call(ask, 3)) % 3], ys[{one()} % 2]), box(await call(ask, 1)).n"
+            ),
+            33: lambda: self.waiting(f"s = f'{{a:>{{await call(ask, {self.choose(9)})}}}}|{{note(b)}}'"),
         }
         self.write(texts.get(kind, lambda: f"{name} = {self.wait(1) if self.waits_allowed else '3'}")())
 
@@ -268,7 +293,7 @@ class Generator:
 
     def for_(self) -> None:
         item = self.pick(("x", "y", "a"))
-        kind = self.choose(15)
+        kind = self.choose(17)
         heads = {
             0: f"for {item} in range({1 + self.choose(3)}):",
             1: f"for {item} in xs:",
@@ -284,6 +309,8 @@ class Generator:
             11: f"for {item} in {self.list(2)}:",
             12: f"for {item} in {'d' if self.dict_loops else 'list(d)'}:",
             13: f"for {item}, (z, w) in enumerate(zip(xs, bag.items), {self.int(1)}):",
+            15: f"for {item}, z in zip(xs, [4, 5, 6], strict=True):",
+            16: f"for z, {item} in enumerate(xs, start={self.int(1)}):",
             14: f"for xs[{self.int(1)} % 2] in [1, 2]:",
         }
         self.write(heads[kind])
@@ -321,7 +348,7 @@ class Generator:
         self.indent += 1
         patterns = ("(0, _)", "(1, a)", "(2 | 3 as b, c)", "(x, y)", "[*ys]")
         for pattern in patterns[self.choose(3) : 2 + self.choose(3)]:
-            guard = f" if {self.test(1)}" if self.chance(2) else ""
+            guard = f" if {self.test(1 + self.choose(2))}" if self.chance(2) else ""
             self.write(f"case {pattern}{guard}:")
             self.block(2)
         self.write("case _:")
@@ -335,7 +362,7 @@ class Generator:
         self.write("match await select(timer(Clock.RING, after=SECOND), Ping, Quit, sleep(SECOND)):")
         self.indent += 1
         for pattern in ("Clock.RING", "Ping(a)", "Quit()", "None"):
-            guard = f" if {self.test(1)}" if self.chance(4) else ""
+            guard = f" if {self.test(1 + self.choose(2))}" if self.chance(3) else ""
             self.write(f"case {pattern}{guard}:")
             self.block(2)
         self.indent -= 1
@@ -365,7 +392,12 @@ def program(choose: Callable[[int], int], size: int = 14) -> str:
         if choose(3) == 2:
             generator.write(f"if n > 90: return await helper{index}(ctx, n - 3)")
         generator.write(f"return {generator.int(2)}")
-        text += ["@subroutine", f"async def helper{index}(ctx: WorkflowContext, n: int) -> int:", *generator.lines, ""]
+        text += [
+            "@subroutine",
+            f"async def helper{index}(ctx: WorkflowContext, n: int) -> int:",
+            *generator.lines,
+            "",
+        ]
     generator = Generator(choose, size)
     generator.subroutines = count
     generator.write("xs, ys, d = [3, 1, 2], [4, 5, 6], {0: 10, 1: 11, 2: 12, 3: 13}")

@@ -1,5 +1,7 @@
 """Branches, match and loops around waits."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import pytest
@@ -240,5 +242,7 @@ def test_code_after_an_endless_loop() -> None:
 
 
 def test_ten_thousand_waits() -> None:
-    run: Run = same("n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010)
+    run: Run = same(
+        "n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010
+    )
     assert run.ending == ("returned", "10000")

@@ -1,5 +1,7 @@
 """Labels, and states of an older version of the code."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import textwrap

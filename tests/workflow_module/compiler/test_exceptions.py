@@ -1,5 +1,7 @@
 """`try`, `except` and `finally` around and inside waits."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import traceback
@@ -13,7 +15,9 @@ from workflow_module import Cancelled
 from workflow_module.outcome import Throw, Value
 
 
-@pytest.mark.parametrize("events", [[1, 2, 3], [ValueError, 2, 3], [HardError, 5], [KeyError, 5], [1, KeyError, 4]])
+@pytest.mark.parametrize(
+    "events", [[1, 2, 3], [ValueError, 2, 3], [HardError, 5], [KeyError, 5], [1, KeyError, 4]]
+)
 def test_try_except_else_finally(events: list[Any]) -> None:
     same(
         """
@@ -133,7 +137,8 @@ def test_reraise_in_a_nested_handler_raises_the_inner_one() -> None:
 
 def test_the_exception_variable_ends_with_its_handler() -> None:
     run = same(
-        "e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    await sleep(SECOND)\nreturn e", [ValueError]
+        "e = 1\ntry:\n    await call(ask, 1)\nexcept ValueError as e:\n    await sleep(SECOND)\nreturn e",
+        [ValueError],
     )
     assert run.ending[1] == "UnboundLocalError"
     same(

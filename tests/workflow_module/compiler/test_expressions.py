@@ -1,5 +1,7 @@
 """Waits in the middle of expressions: Python's evaluation order, each operand once."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 from compiler_harness import same
@@ -42,7 +44,8 @@ def test_an_augmented_attribute() -> None:
 
 def test_an_augmented_list_is_changed_in_place() -> None:
     run = same(
-        "d = {1: [1]}\nd[1] += [await call(ask, 1)]\nd[1].append(await call(ask, 2))\nemit(d)\nreturn len(d[1])", [4, 5]
+        "d = {1: [1]}\nd[1] += [await call(ask, 1)]\nd[1].append(await call(ask, 2))\nemit(d)\nreturn len(d[1])",
+        [4, 5],
     )
     assert run.ending == ("returned", "3")
 
@@ -82,9 +85,7 @@ def test_a_walrus_binds_at_its_place() -> None:
 
 
 def test_an_fstring_formats_each_part_in_turn() -> None:
-    body = (
-        "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
-    )
+    body = "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
     same(body, [7, 5, 2])
 
 
@@ -100,7 +101,8 @@ def test_keyword_arguments_and_double_star() -> None:
 
 def test_slices_and_subscripts() -> None:
     same(
-        "xs = [1, 2, 3, 4]\nemit(xs[await call(ask, 1):await call(ask, 2)])\nreturn xs[await call(ask, 3)]", [1, 3, -1]
+        "xs = [1, 2, 3, 4]\nemit(xs[await call(ask, 1):await call(ask, 2)])\nreturn xs[await call(ask, 3)]",
+        [1, 3, -1],
     )
     same("xs = [1, 2, 3, 4]\nxs[await call(ask, 1):await call(ask, 2):1] = [9]\nemit(xs)\nreturn 0", [1, 3])
     same("xs = [1, 2, 3]\ndel xs[await call(ask, 1)]\nemit(xs)\nreturn 0", [1])
@@ -119,19 +121,22 @@ def test_unpacking_into_targets_that_wait() -> None:
 
 def test_a_method_call_keeps_its_object() -> None:
     run = same(
-        "xs = [1]\nxs.append(await call(ask, 1))\nemit(xs, ','.join([str(await call(ask, 2))]))\nreturn len(xs)", [5, 6]
+        "xs = [1]\nxs.append(await call(ask, 1))\nemit(xs, ','.join([str(await call(ask, 2))]))\nreturn len(xs)",
+        [5, 6],
     )
     assert run.ending == ("returned", "2")
 
 
 def test_a_missing_method_raises_before_the_wait() -> None:
     run = same("xs = [1]\nxs.nothing(await call(ask, 1))\nreturn 0", [5])
-    assert len(run.trace) == 1 and run.ending[1] == "AttributeError"
+    assert len(run.trace) == 1
+    assert run.ending[1] == "AttributeError"
 
 
 def test_an_unbound_name_on_the_left_raises_before_the_wait() -> None:
     run = same("if len('') > 0:\n    x = 1\nreturn x + await call(ask, 1)", [5])
-    assert len(run.trace) == 1 and run.ending[1] == "UnboundLocalError"
+    assert len(run.trace) == 1
+    assert run.ending[1] == "UnboundLocalError"
 
 
 def test_a_lambda_argument_is_ordinary_python() -> None:
@@ -157,5 +162,29 @@ def test_a_signal_is_a_struct_with_its_fields() -> None:
     assert run.ending == ("returned", "7")
 
 
+def test_a_modules_own_list_is_used_in_place() -> None:
+    body = "LIST.append(await call(ask, 1))\nHOLDER.items[0] = await call(ask, 2)\nemit(LIST, HOLDER.items)\nreturn len(LIST)"
+    run = same(body, [5, 6], before="LIST = [1]\nHOLDER = Bag([2])")
+    assert run.ending == ("returned", "2")
+
+
+def test_a_walrus_inside_a_target_that_does_not_run_binds_nothing() -> None:
+    run = same(
+        "c = await call(ask, 1)\nxs, d = [0, 0], {0: 0}\nxs[1 or (c := 9)], d[await call(ask, 2)] = 5, 6\nemit(xs, d)\nreturn c",
+        [7, 3],
+    )
+    assert run.ending == ("returned", "7")
+
+
+def test_slices_inside_a_tuple_index() -> None:
+    before = "class Grid:\n    def __getitem__(self, key: Any) -> int:\n        emit(key)\n        return 1\nGRID = Grid()"
+    same("return GRID[1:await call(ask, 1), await call(ask, 2):note(3)]", [4, 5], before=before)
+    same("return GRID[1:note(2), await call(ask, 2)]", [4, 5], before=before)
+
+
 def test_a_late_global_is_read_when_it_is_used() -> None:
-    same("return late(await call(ask, 1)) + LATER", [1], before="def late(x: int) -> int:\n    return x + 1\nLATER = 7")
+    same(
+        "return late(await call(ask, 1)) + LATER",
+        [1],
+        before="def late(x: int) -> int:\n    return x + 1\nLATER = 7",
+    )

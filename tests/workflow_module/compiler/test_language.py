@@ -1,5 +1,7 @@
 """What the language's functions build, and what a definition tells about the code."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -15,6 +17,7 @@ from workflow_module import (
     ChildFailed,
     Handle,
     ProcedureFailed,
+    Timer,
     call,
     gather,
     select,
@@ -54,6 +57,13 @@ def test_a_timer_needs_one_time_and_an_aware_one() -> None:
         timer(Clock.RING, after=SECOND, at=NOW)
     with pytest.raises(ValueError, match="aware datetime"):
         timer(Clock.RING, at=datetime(2026, 1, 1))
+
+
+def test_a_timers_value_is_its_name() -> None:
+    with pytest.raises(TypeError, match="a string, not 5"):
+
+        class Bad(Timer):
+            FIVE = 5
 
 
 def test_wrong_arms_are_type_errors() -> None:

@@ -39,6 +39,7 @@ def test_programs_that_shrink_show_the_same_as_in_cpython(data: bytes) -> None:
 @example(140)
 @example(1307)
 @example(2344)
+@example(741203796)
 def test_programs_show_the_same_as_in_cpython(seed: int) -> None:
     choose = random.Random(seed).randrange
     compare(program(choose, 8), events(choose))

@@ -1,5 +1,7 @@
 """Every refusal: at decoration, with file, line, column, a caret, and what to write instead."""
 
+# ruff: noqa: E501  (programs and tables are easier to read on one line)
+
 from __future__ import annotations
 
 import subprocess
@@ -59,12 +61,15 @@ REFUSALS = [
     ("an operand of unknown type", "emit(given(), await call(ask, 1))", "the value of given()", "to a variable with a type annotation"),
     ("a path that is rebound", "b = [[1]]\nb[0].append(await call(ask, len(b := [[2]])))", "is assigned before", "split the expression"),
     ("items of unknown type", "for x in given():\n    await sleep(SECOND)", "for x: items lives across", "assign given()"),
+    ("a module's list", "xs = MODULE_LIST\nawait sleep(SECOND)\nemit(xs)", "the module's own MODULE_LIST", "copy it here"),
+    ("an import", "import json\nawait sleep(SECOND)\njson.dumps(1)", "is imported inside the workflow", "top of the module"),
     ("a compiler's name", "_wf_x = 1", "names that begin with _wf_", "another name"),
     ("ctx is assigned", "ctx = 1", "ctx is assigned", "another name"),
     ("a variable called init", "init = 1\nawait sleep(SECOND)\nemit(init)", "init lives across a wait", "another name"),
 ]  # fmt: skip
 BEFORE = """
 import asyncio, io
+MODULE_LIST = [1, 2]
 class Plain:
     pass
 def given() -> Any: ...

@@ -82,7 +82,9 @@ class Tree(Struct):
 
 @pytest.mark.parametrize(("annotation", "expression"), VALUES, ids=[f"{a}: {e}"[:50] for a, e in VALUES])
 def test_a_value_of_its_declared_type_comes_back_exactly(annotation: str, expression: str) -> None:
-    same(f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE)
+    same(
+        f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE
+    )
 
 
 def test_nan_comes_back_as_nan() -> None:
@@ -164,6 +166,12 @@ def test_a_place_inside_a_variable_that_is_shared_is_named() -> None:
 
 def test_sharing_what_is_immutable_is_harmless() -> None:
     same("p = Pair(1, 2)\nq = p\nt = (1, (2, 3))\nu = t\nawait sleep(SECOND)\nemit(p, q, t, u)\nreturn 0")
+
+
+def test_replace_gives_a_changed_copy_of_the_same_type() -> None:
+    same(
+        "p = Pair(1, 2).replace(right=await call(ask, 1))\nawait sleep(SECOND)\nemit(p)\nreturn p.right", [7, None]
+    )
 
 
 def test_an_object_shared_only_until_the_wait_is_harmless() -> None:
@@ -262,7 +270,7 @@ def test_a_path_that_is_rebound_under_a_waiting_expression_is_an_error() -> None
             return len(bag.items)
         """
     )
-    with pytest.raises(StateError, match="bag.items in line .* names another object"):
+    with pytest.raises(StateError, match=r"bag\.items in line .* names another object"):
         names["program"].start(Context(), None)
 
 

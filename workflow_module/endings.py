@@ -50,7 +50,10 @@ def finish(
     """End a workflow: nothing waits for it or by it any more, its children are cancelled, its parent is told."""
     db, workflow_id = run.ctx.db, row.id
     unread = run.signals.count(workflow_id=workflow_id)
-    for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, PendingProcedure, WorkflowWake):
+    if db[PendingProcedure].count(workflow_id=workflow_id):
+        for pending in db[PendingProcedure].where(workflow_id=workflow_id):
+            drop_call(run, pending.id)
+    for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, WorkflowWake):
         if db[table].count(workflow_id=workflow_id):
             db[table].delete_where(workflow_id=workflow_id)
     row = run.workflows.update(
@@ -107,11 +110,19 @@ def drop_losers(run: Run, node: Node) -> None:
     """A wait is over: cancel the children and calls that it started and that have not ended."""
     for leaf in leaves(node):
         if isinstance(leaf, CallLeaf) and leaf.ready is None:
-            run.ctx.db[PendingProcedure].delete(leaf.id)
+            drop_call(run, leaf.id)
         elif isinstance(leaf, ChildLeaf) and leaf.own and leaf.ready is None:
             child = run.workflows.get(leaf.id)
             if child is not None and child.status not in FINISHED:
                 run.cancel(leaf.id)
+
+
+def drop_call(run: Run, pending_id: int) -> None:
+    """Nobody waits for a call any more."""
+    run.ctx.db[PendingProcedure].delete(pending_id)
+    attempt = run.engine.attempts.get(pending_id)
+    if attempt is not None:
+        attempt()
 
 
 def tell_parent(
@@ -136,7 +147,7 @@ def procedure_ended(
     run: Run, pending: PendingProcedure, value: str | None, failure: tuple[int, str, str] | None
 ) -> None:
     """Write into the workflow's wait how its call ended, and look after the workflow."""
-    run.ctx.db[PendingProcedure].delete(pending.id)
+    drop_call(run, pending.id)
     row = run.workflows.get(pending.workflow_id)
     if row is None or row.status in FINISHED or not row.wait_data:
         return

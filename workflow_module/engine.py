@@ -6,7 +6,7 @@ of transactions use `Workflows(db)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -56,6 +56,8 @@ class Engine:
         self.journal = journal
         self.resumptions_max = resumptions_max
         self._procedures: dict[str, Any] | None = None
+        self.attempts: dict[int, Callable[[], object]] = {}
+        """For each attempt that runs in this process, by its pending procedure: look whether it is still wanted."""
 
     # --- for a game's reducers, and for workflow code
 
@@ -219,7 +221,8 @@ class Engine:
                 return
         known = ", ".join(name for name, _ in pending) or "none"
         raise UnknownTimer(
-            f"workflow {workflow_id} ({row.workflow_type}) does not wait for timer {timer_name!r}; it waits for: {known}"
+            f"workflow {workflow_id} ({row.workflow_type}) does not wait for timer {timer_name!r}; "
+            f"it waits for: {known}"
         )
 
     # --- procedures
@@ -286,6 +289,11 @@ class Engine:
             known = ", ".join(sorted(self.definitions)) or "none"
             raise UnknownWorkflow(f"no workflow {workflow_type!r} is installed; there are: {known}")
         return found
+
+    def has_code(self, ctx: ReducerContext, workflow_id: int) -> bool:
+        """Whether the type of a workflow is installed."""
+        row = ctx.db[Workflow].get(workflow_id)
+        return row is None or row.workflow_type in self.definitions
 
     def retention_of(self, workflow_type: str) -> timedelta | None:
         """How long finished runs of this type are kept; None: for ever."""

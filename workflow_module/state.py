@@ -110,9 +110,7 @@ class _PointCodec:
         self.unpacks: list[tuple[str, Callable[[Any], Any]]] = [
             (identifier, codec.unpack) for identifier, _, codec, _ in parts if codec.unpack is not None
         ]
-        self.walks = [
-            (identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None
-        ]
+        self.walks = [(identifier, name, codec.walk) for identifier, name, codec, _ in parts if codec.walk is not None]
         self.required = [(identifier, name) for identifier, name, _, surely in parts if surely]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -11,5 +12,6 @@ from engine_support import Faults
 @pytest.fixture(autouse=True)
 def no_faults() -> Iterator[None]:
     Faults.on = False
+    logging.getLogger("gamedb.game").setLevel(logging.NOTSET)
     yield
     Faults.on = False

@@ -350,5 +350,3 @@ def test_a_state_that_is_damaged_parks_its_workflow_alone() -> None:
     assert game.flows.result(two) == []
     game.flows.cancel(one)
     assert game.status(one) == "Cancelled"
-
-

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from .waits import Wait
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """Resume with a value: what the `await` gives."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Throw:
+class Throw(msgspec.Struct, frozen=True):
     """Resume by raising at the `await`: `Cancelled()`, `ChildFailed(...)`, `ProcedureFailed(...)`."""
 
     error: BaseException
@@ -25,8 +24,7 @@ class Throw:
 Event: TypeAlias = Value | Throw
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
+class Suspended(msgspec.Struct, frozen=True):
     """The workflow waits. `state` is UTF-8 JSON, `label` the name of the place, `line` its line now."""
 
     state: bytes
@@ -35,16 +33,14 @@ class Suspended:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True):
     """The workflow returned. `data` is the result as JSON."""
 
     result: Any
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ContinueAsNew:
+class ContinueAsNew(msgspec.Struct, frozen=True):
     """The workflow ended with `continue_as_new`. `init` is the JSON of the next run's init."""
 
     init: bytes
@@ -53,8 +49,7 @@ class ContinueAsNew:
 Outcome: TypeAlias = Suspended | Completed | ContinueAsNew
 
 
-@dataclass(frozen=True, slots=True)
-class SuspensionPoint:
+class SuspensionPoint(msgspec.Struct, frozen=True):
     """A place where a workflow can wait: its label, line, kind, and the variables stored there by name."""
 
     label: str

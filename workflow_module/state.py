@@ -116,9 +116,10 @@ class _PointCodec:
 
 def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int) -> bytes:
     """JSON of a stack of frames, the workflow's first. Raises `StateError`."""
-    _check_sharing(codecs, frames)
-    for codec, frame in zip(codecs, frames, strict=True):
-        codec.pack(frame)
+    if any(codec.has_mutable for codec in codecs):
+        _check_sharing(codecs, frames)
+    for index, codec in enumerate(codecs):
+        codec.pack(frames[index])
     top = frames[0]
     top._wf_version = version
     if len(frames) > 1:
@@ -132,9 +133,8 @@ def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int) -> 
 def _check_sharing(codecs: list[FrameCodec], frames: list[Any]) -> None:
     seen: dict[int, tuple[str, Any]] = {}
     for codec, frame in zip(codecs, frames, strict=True):
-        if codec.has_mutable:
-            for name, value, walk in codec.walks(frame):
-                walk(value, name if frame is frames[0] else f"{name} of {codec.name}", seen)
+        for name, value, walk in codec.walks(frame):
+            walk(value, name if frame is frames[0] else f"{name} of {codec.name}", seen)
 
 
 def decode_frames(

@@ -86,6 +86,4 @@ def _class(cls: type, annotation: Any) -> Codec:
         return exception_codec(cls)
     if cls in _BARE:
         raise Unstorable(f"a bare {cls.__name__} does not say what is in it: write for example {_BARE[cls]}")
-    raise Unstorable(
-        f"{cls.__qualname__} objects cannot be stored: use a Struct of plain values, or look it up again"
-    )
+    raise Unstorable(f"{cls.__qualname__} objects cannot be stored: use a Struct of plain values, or look it up again")

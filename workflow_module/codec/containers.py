@@ -59,9 +59,7 @@ def fixed_tuple(items: tuple[Any, ...]) -> Codec:
         return packed if converts else value
 
     def unpack(stored: Any) -> Any:
-        return tuple(
-            codec.unpack(part) if codec.unpack else part for codec, part in zip(codecs, stored, strict=True)
-        )
+        return tuple(codec.unpack(part) if codec.unpack else part for codec, part in zip(codecs, stored, strict=True))
 
     def walk(value: Any, path: str, seen: dict[int, tuple[str, Any]]) -> None:
         for index, walk_item in walks:

@@ -70,9 +70,7 @@ def _unpack_float(stored: Any) -> Any:
 
 
 # An int is allowed where a float is declared, and stays an int; inf and nan are the strings "inf", "-inf", "nan".
-FLOAT = Codec(
-    float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int)
-)
+FLOAT = Codec(float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int))
 
 
 def _pack_range(value: Any, path: str) -> Any:
@@ -101,6 +99,4 @@ def enum_codec(cls: type[enum.Enum]) -> Codec:
         return Codec(cls, check, None, None, frozenset({"int"}), (cls,), cls)
     if not values:
         raise Unstorable(f"{cls.__qualname__} has no members")
-    return Codec(
-        str, lambda value, path: check(value, path).name, cls.__getitem__, None, frozenset({"str"}), (cls,)
-    )
+    return Codec(str, lambda value, path: check(value, path).name, cls.__getitem__, None, frozenset({"str"}), (cls,))

@@ -58,9 +58,7 @@ def _build(annotation: Any) -> Codec:
     frozen = cls.__struct_config__.frozen
     converts = any(codec.unpack for _, codec in codecs)
     if converts and recursive:
-        raise Unstorable(
-            f"{name} contains itself and also values that need conversion (floats, unions of Structs)"
-        )
+        raise Unstorable(f"{name} contains itself and also values that need conversion (floats, unions of Structs)")
     walks = [(field, codec.walk) for field, codec in codecs if codec.walk]
 
     def check(value: Any, path: str) -> Any:

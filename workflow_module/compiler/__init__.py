@@ -94,9 +94,7 @@ def compile_function(function: Any, *, takes_init: bool, name: str | None = None
     }
     init_type = parameters[init] if init else type(None)
     text = ast.unparse(written)
-    return Code(
-        source, types, program, layout, points, run, text, init_type, codec, result_type, _defaults(source)
-    )
+    return Code(source, types, program, layout, points, run, text, init_type, codec, result_type, _defaults(source))
 
 
 def _parameters(source: Source, types: Types, takes_init: bool) -> dict[str, Any]:
@@ -132,9 +130,7 @@ def _parameters(source: Source, types: Types, takes_init: bool) -> dict[str, Any
 
 def _result(source: Source, types: Types) -> Any:
     if source.node.returns is None:
-        source.refuse(
-            source.node, f"{source.name} does not say what it returns", "add -> None, or the result's type"
-        )
+        source.refuse(source.node, f"{source.name} does not say what it returns", "add -> None, or the result's type")
     found = types.annotation(source.node.returns)
     if found is UNKNOWN:
         source.refuse(
@@ -161,8 +157,6 @@ def _defaults(source: Source) -> dict[str, Any]:
             if isinstance(value, ast.Constant):
                 found[targets[0].id] = value.value
         bound |= {
-            part.id
-            for part in ast.walk(statement)
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         }
     return found

@@ -1,116 +1,24 @@
-"""What Python's own types do, for inference: operators, methods, indexing, iteration, builtin calls."""
+"""What Python's own types do, for inference: methods, indexing, iteration, builtin calls."""
 
 from __future__ import annotations
 
 import ast
 import collections.abc as abc
 import datetime as dt
+import math
 import random
+import time
 import typing
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
-from .typeops import DICT, ITERABLE, ITERATOR, TUPLE, UNKNOWN, join, members, strip, without_none
+from .typeops import DICT, ITERABLE, ITERATOR, TUPLE, UNKNOWN, join, strip
 
 if TYPE_CHECKING:
     from .inference import Types
 
-NUMBERS = (bool, int, float)
 _LISTS = (list, abc.Iterator, abc.Iterable, abc.Sequence, abc.Collection, set, frozenset)
-_TIMES: dict[tuple[str, Any, Any], Any] = {
-    ("Add", dt.datetime, dt.timedelta): dt.datetime,
-    ("Add", dt.timedelta, dt.datetime): dt.datetime,
-    ("Sub", dt.datetime, dt.timedelta): dt.datetime,
-    ("Sub", dt.datetime, dt.datetime): dt.timedelta,
-    ("Add", dt.date, dt.timedelta): dt.date,
-    ("Sub", dt.date, dt.timedelta): dt.date,
-    ("Sub", dt.date, dt.date): dt.timedelta,
-    ("Add", dt.timedelta, dt.timedelta): dt.timedelta,
-    ("Sub", dt.timedelta, dt.timedelta): dt.timedelta,
-    ("Div", dt.timedelta, dt.timedelta): float,
-    ("FloorDiv", dt.timedelta, dt.timedelta): int,
-    ("Mod", dt.timedelta, dt.timedelta): dt.timedelta,
-}
-
-
-def binary(operator: str, left: Any, right: Any) -> Any:
-    """The type of `left operator right`."""
-    results = [_binary(operator, a, b) for a in members(without_none(left)) for b in members(without_none(right))]
-    if len(results) > 1:  # a union's impossible pairs raise; they have no result
-        results = [result for result in results if result is not UNKNOWN] or [UNKNOWN]
-    return join(results)
-
-
-def _binary(operator: str, left: Any, right: Any) -> Any:
-    if left in NUMBERS and right in NUMBERS:
-        return _numbers(operator, left, right)
-    if (operator, left, right) in _TIMES:
-        return _TIMES[operator, left, right]
-    if dt.timedelta in (left, right) and (left in NUMBERS or right in NUMBERS):
-        return dt.timedelta if operator in ("Mult", "Div", "FloorDiv") else UNKNOWN
-    if operator == "Mod" and left in (str, bytes):
-        return left
-    if operator == "Add" and left in (str, bytes) and left is right:
-        return left
-    if operator == "Mult" and (left in NUMBERS or right in NUMBERS):
-        other = right if left in NUMBERS else left
-        if other in (str, bytes) or get_origin(other) is list:
-            return other
-        inside = element(other) if get_origin(other) is tuple else UNKNOWN
-        return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
-    origins = (get_origin(left), get_origin(right))
-    if operator == "Add" and origins == (list, list):
-        return of_items(list, join([element(left), element(right)]))
-    if operator == "Add" and origins == (tuple, tuple):
-        return _joined_tuples(left, right)
-    if (
-        operator in ("BitOr", "BitAnd", "Sub", "BitXor")
-        and origins[0] in (set, frozenset)
-        and origins[1] in (set, frozenset)
-    ):
-        return of_items(
-            origins[0], join([element(left), element(right)]) if operator in ("BitOr", "BitXor") else element(left)
-        )
-    if operator == "BitOr" and origins == (dict, dict):
-        (k1, v1), (k2, v2) = get_args(left), get_args(right)
-        return DICT[join([k1, k2]), join([v1, v2])]
-    return _overloaded(operator, left, right)
-
-
-def _joined_tuples(left: Any, right: Any) -> Any:
-    a, b = get_args(left), get_args(right)
-    if Ellipsis in a or Ellipsis in b:
-        inside = join([element(left), element(right)])
-        return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
-    return TUPLE[(*a, *b)] if a or b else TUPLE[()]
-
-
-def _overloaded(operator: str, left: Any, right: Any) -> Any:
-    from .inference import return_type
-
-    method = {
-        "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "Mod": "mod",
-        "BitOr": "or", "BitAnd": "and", "BitXor": "xor", "Pow": "pow", "MatMult": "matmul",
-    }.get(operator)  # fmt: skip
-    for owner, prefix in ((left, "__"), (right, "__r")):
-        function = getattr(get_origin(owner) or owner, f"{prefix}{method}__", None)
-        if function is not None:
-            found = return_type(function)
-            return owner if found is typing.Self else found
-    return UNKNOWN
-
-
-def _numbers(operator: str, left: Any, right: Any) -> Any:
-    if operator in ("BitAnd", "BitOr", "BitXor"):
-        return UNKNOWN if float in (left, right) else bool if left is right is bool else int
-    if operator in ("LShift", "RShift"):
-        return int
-    if operator == "Div":
-        return float
-    if operator == "Pow":
-        return join([int, float]) if float not in (left, right) else float
-    return float if float in (left, right) else int
 
 
 def of_items(container: Any, item: Any) -> Any:
@@ -200,6 +108,14 @@ _FIXED: dict[Any, Any] = {
     len: int, repr: str, ascii: str, format: str, chr: str, ord: int, hash: int, id: int, any: bool, all: bool,
     isinstance: bool, issubclass: bool, callable: bool, hasattr: bool, bool: bool, int: int, str: str,
     float: float, bytes: bytes, range: range, bin: str, hex: str, oct: str, print: type(None), input: str,
+    time.time: float, time.monotonic: float,
+}  # fmt: skip
+
+
+_MATH: dict[str, Any] = {
+    **dict.fromkeys(("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt"), int),
+    **dict.fromkeys(("isfinite", "isinf", "isnan", "isclose"), bool),
+    "prod": UNKNOWN, "frexp": UNKNOWN, "modf": UNKNOWN,
 }  # fmt: skip
 
 
@@ -210,6 +126,11 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
             return _FIXED[function]
     except TypeError:  # unhashable
         return UNKNOWN
+    owner = getattr(function, "__self__", None)
+    if owner is math:
+        return _MATH.get(function.__name__, float)
+    if owner in (dt.datetime, dt.date):  # now, today, fromisoformat, ...
+        return owner
     args = [types.of(arg) for arg in node.args if not isinstance(arg, ast.Starred)]
     first = args[0] if args else UNKNOWN
     inside = types.element(first) if args else UNKNOWN
@@ -227,12 +148,10 @@ def call(function: Any, node: ast.Call, types: Types) -> Any:
         return join([found, *default])
     if function is sum:
         return join([int if inside is bool else inside, *(args[1:] or [int])])
-    if function in (abs, round, divmod, pow):
+    if function in (abs, round):
         return _arithmetic(function, args)
     if function in (reversed, iter, filter):
-        return iterator_of(
-            inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN
-        )
+        return iterator_of(inside if function is not filter else types.element(args[1]) if len(args) > 1 else UNKNOWN)
     if function is next:
         return join([inside, *args[1:]])
     if function is enumerate:
@@ -261,10 +180,6 @@ def _arithmetic(function: Any, args: list[Any]) -> Any:
         return int if args[0] is bool else args[0]
     if function is round:
         return int if len(args) == 1 else args[0]
-    if function is divmod and len(args) == 2:
-        quotient = binary("FloorDiv", *args)
-        remainder = binary("Mod", *args)
-        return UNKNOWN if UNKNOWN in (quotient, remainder) else TUPLE[quotient, remainder]
     return UNKNOWN
 
 
@@ -304,11 +219,7 @@ def method(owner: Any, name: str, node: ast.Call, types: Types) -> Any:
         return _STR.get(name, UNKNOWN)
     if owner is bytes:
         return (
-            str
-            if name in ("decode", "hex")
-            else _STR.get(name, UNKNOWN)
-            if _STR.get(name) in (int, bool)
-            else UNKNOWN
+            str if name in ("decode", "hex") else _STR.get(name, UNKNOWN) if _STR.get(name) in (int, bool) else UNKNOWN
         )
     if owner is int:
         return {"bit_length": int, "bit_count": int, "conjugate": int}.get(name, UNKNOWN)

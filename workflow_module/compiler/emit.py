@@ -27,9 +27,7 @@ LEAVE, AGAIN, TRACEBACK = PREFIX + "leave", PREFIX + "again", PREFIX + "tracebac
 class Emitter:
     """Writes one function. `init` is the name of a workflow's input; a workflow without one has `NO_INIT`."""
 
-    def __init__(
-        self, source: Source, program: Program, surely: dict[int, frozenset[str]], init: str | None
-    ) -> None:
+    def __init__(self, source: Source, program: Program, surely: dict[int, frozenset[str]], init: str | None) -> None:
         self.source, self.program, self.surely = source, program, surely
         self.is_workflow = init is not None
         self.init = None if init == NO_INIT else init
@@ -149,9 +147,7 @@ class Emitter:
 
     def _handling(self, error: str, inside: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
         """Run statements as the body of an `except` for this exception, as Python would have it."""
-        remember = assign(
-            TRACEBACK, located(ast.Attribute(name_of(error, at), "__traceback__", ast.Load()), at), at
-        )
+        remember = assign(TRACEBACK, located(ast.Attribute(name_of(error, at), "__traceback__", ast.Load()), at), at)
         place = located(ast.Attribute(name_of(error, at), "__traceback__", ast.Store()), at)
         restore = located(ast.Assign([place], name_of(TRACEBACK, at)), at)
         clause = ast.ExceptHandler(name_of("_wf_BaseException", at), None, [restore, *inside])
@@ -162,9 +158,7 @@ class Emitter:
         result: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, Goto):
-                result.append(
-                    assign(NEXT, located(ast.Constant(self.numbers[statement.target]), statement), statement)
-                )
+                result.append(assign(NEXT, located(ast.Constant(self.numbers[statement.target]), statement), statement))
                 if in_loop:
                     result.append(assign(LEAVE, located(ast.Constant(True), statement), statement))
                 result.append(located(ast.Break() if in_loop else ast.Continue(), statement))
@@ -255,9 +249,7 @@ class Emitter:
                 keywords.append(ast.keyword(name, name_of(name, at)))
                 continue
             kept = f"{PREFIX}kept_{name}"
-            clause = ast.ExceptHandler(
-                name_of("_wf_NameError", at), None, [assign(kept, name_of("_wf_UNSET", at), at)]
-            )
+            clause = ast.ExceptHandler(name_of("_wf_NameError", at), None, [assign(kept, name_of("_wf_UNSET", at), at)])
             result.append(located(ast.Try([assign(kept, name_of(name, at), at)], [clause], [], []), at))
             keywords.append(ast.keyword(name, name_of(kept, at)))
         keywords.insert(0, ast.keyword(LABEL, ast.Constant(point.label)))

@@ -20,7 +20,7 @@ import msgspec
 from workflow_module import language
 from workflow_module.waits import Handle
 
-from . import builtin_types
+from . import builtin_types, operator_types
 from .awaitables import await_type
 from .names import bound_names
 from .typeops import COROUTINE, DICT, TUPLE, UNKNOWN, join, members, without_none
@@ -129,7 +129,7 @@ class Types:
         power = node.right.value if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) else None
         if type(power) is int and power >= 0 and left in (int, bool):
             return int
-        return builtin_types.binary(type(node.op).__name__, left, right)
+        return operator_types.binary(type(node.op).__name__, left, right)
 
     def _Tuple(self, node: ast.Tuple) -> Any:
         if any(isinstance(item, ast.Starred) for item in node.elts):
@@ -216,10 +216,7 @@ class Types:
             if function is language.start and node.args:
                 return HANDLE[getattr(self.known(node.args[0]), "result_type", Any)]
             owner = getattr(function, "__self__", None)
-            if (
-                isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType))
-                and owner is not None
-            ):
+            if isinstance(function, (python_types.BuiltinMethodType, python_types.MethodType)) and owner is not None:
                 return builtin_types.method(type(owner), function.__name__, node, self)
             return return_type(function)
         if isinstance(node.func, ast.Lambda):
@@ -254,7 +251,8 @@ def _static_attribute(owner: Any, name: str) -> Any:
     """An attribute of a module or class, without running properties of a class."""
     if isinstance(owner, type) and not isinstance(owner, enum.EnumMeta):
         found = inspect.getattr_static(owner, name, _ABSENT)
-        return getattr(owner, name) if isinstance(found, (classmethod, staticmethod)) else found
+        bound = (classmethod, staticmethod, python_types.ClassMethodDescriptorType)
+        return getattr(owner, name) if isinstance(found, bound) else found
     return getattr(owner, name, _ABSENT)
 
 

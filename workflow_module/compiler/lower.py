@@ -39,9 +39,7 @@ def leaving(b: Builder, statements: list[ast.stmt], loop_depth: int = 0) -> list
         elif isinstance(statement, (ast.Break, ast.Continue)):
             kind = "break" if isinstance(statement, ast.Break) else "continue"
             result += [statement] if loop_depth else b.leave(kind, statement)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(
-            statement
-        ):
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not _has_jump(statement):
             result.append(statement)
         else:
             result.append(_inner(b, statement, loop_depth))
@@ -254,6 +252,13 @@ def _while(b: Builder, node: ast.While) -> None:
         b.jump(after, after)
 
 
+def _with(b: Builder, node: ast.With) -> None:
+    """Only the first context expression waits; the rest was refused."""
+    first = node.items[0]
+    entered = located(ast.withitem(value(b, first.context_expr), first.optional_vars), first.context_expr)
+    body(b, [located(ast.With([entered, *node.items[1:]], node.body), node)])
+
+
 def _for(b: Builder, node: ast.For) -> None:
     lower_for(b, node, body)
 
@@ -278,6 +283,7 @@ _LOWERINGS: dict[type, Any] = {
     ast.If: _if,
     ast.While: _while,
     ast.For: _for,
+    ast.With: _with,
     ast.Try: _try,
     ast.Match: _match,
 }

@@ -22,9 +22,7 @@ def lower_match(b: Builder, node: ast.Match, body: Body, leaving: Leaving) -> No
     subject = value(b, node.subject)
     text = f"match {ast.unparse(node.subject)}"
     if any(case.guard is not None and has_wait(case.guard) for case in node.cases):
-        bound = {
-            part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-        }
+        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         subject = keep(b, subject, node.subject, bound | _captures(node))
     after = b.new_block(node)
     cases = list(node.cases)

@@ -53,9 +53,7 @@ def _own_children(node: ast.AST) -> list[ast.AST]:
         return [*_evaluated_here(node)]
     if isinstance(node, COMPREHENSIONS):
         return [node.generators[0].iter]
-    return [
-        child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.expr_context, ast.operator))
-    ]
+    return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.expr_context, ast.operator))]
 
 
 def _evaluated_here(node: ast.AST) -> list[ast.expr]:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any, get_origin
 
+from workflow_module.codec import Unstorable, codec_for
+from workflow_module.structs import Signal
 from workflow_module.waits import Arm
 
 from . import awaitables
@@ -83,12 +85,10 @@ def _sees_variables(function: str, arguments: list[ast.expr]) -> bool:
 
 def _statement(source: Source, node: ast.AST) -> None:
     if isinstance(node, ast.AsyncFor):
-        source.refuse(
-            node, "async for cannot be stored", "collect the items in a procedure, and loop over its result"
-        )
+        source.refuse(node, "async for cannot be stored", "collect the items in a procedure, and loop over its result")
     if isinstance(node, ast.AsyncWith):
         source.refuse(node, "async with cannot be stored", "do it inside a procedure, and call(...) that")
-    if isinstance(node, ast.With) and any_wait([*node.body, *node.items]):
+    if isinstance(node, ast.With) and any_wait([*node.body, *_after_first(node)]):
         source.refuse(
             node,
             "a wait inside with: the context manager cannot be stored over it",
@@ -104,6 +104,12 @@ def _statement(source: Source, node: ast.AST) -> None:
         for case in node.cases:
             if any_wait([case.pattern]):
                 source.refuse(case.pattern, "a wait in a pattern", "await it before the match")
+
+
+def _after_first(node: ast.With) -> list[ast.AST]:
+    """What runs when the first context manager has been entered."""
+    first = [node.items[0].optional_vars] if node.items[0].optional_vars else []
+    return [*first, *node.items[1:]]
 
 
 def _inside_scope(source: Source, node: ast.AST) -> None:
@@ -162,6 +168,7 @@ def _await(source: Source, types: Types, node: ast.Await) -> None:
     kind = awaitables.kind_of(types, node.value)
     if kind is None:
         _foreign(source, types, node)
+    _payloads(source, types, node.value)
     if isinstance(node.value, ast.Call):
         if kind in ("select", "gather"):
             _arms(source, types, node.value)
@@ -170,6 +177,26 @@ def _await(source: Source, types: Types, node: ast.Await) -> None:
         for keyword in node.value.keywords:
             if keyword.arg == "name" and kind != "subroutine" and not isinstance(keyword.value, ast.Constant):
                 source.refuse(keyword.value, "the name of a wait is computed", 'write it as a string: name="..."')
+
+
+def _payloads(source: Source, types: Types, wait: ast.expr) -> None:
+    """Signals and results of procedures have to be stored on their way."""
+    for node in ast.walk(wait):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found = types.known(node)
+            if isinstance(found, type) and issubclass(found, Signal):
+                _storable(source, node, found, f"the signal {found.__name__}")
+        elif isinstance(node, ast.Call) and awaitables.builder_of(types, node) == "call" and node.args:
+            found = awaitables.await_type(types, node)
+            if found is not UNKNOWN:
+                _storable(source, node.args[0], found, f"the result of {ast.unparse(node.args[0])}")
+
+
+def _storable(source: Source, node: ast.expr, annotation: Any, what: str) -> None:
+    try:
+        codec_for(annotation)
+    except Unstorable as error:
+        source.refuse(node, f"{what} cannot be stored: {error}", "use Structs of plain values")
 
 
 def _foreign(source: Source, types: Types, node: ast.Await) -> None:
@@ -209,17 +236,10 @@ def _arms(source: Source, types: Types, call: ast.Call) -> None:
             )
         found: Any = types.of(arm)
         known = types.known(arm)
-        if (
-            kind is None
-            and not isinstance(arm, ast.Starred)
-            and not isinstance(known, type)
-            and found is not UNKNOWN
-        ):
+        if kind is None and not isinstance(arm, ast.Starred) and not isinstance(known, type) and found is not UNKNOWN:
             classes = [get_origin(member) or member for member in members(found)]
             if not all(isinstance(cls, type) and issubclass(cls, (Arm, type)) for cls in classes):
-                source.refuse(
-                    arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)..."
-                )
+                source.refuse(arm, f"{ast.unparse(arm)} is not a wait", "write timer(...), signal(...), spawn(...)...")
 
 
 def _subroutine(source: Source, call: ast.Call) -> None:

@@ -55,9 +55,7 @@ def _dispatch(b: Builder, node: ast.Try, error: str) -> list[Block]:
         with b.region(b.handler, (*b.handling, error)):
             entry = b.new_block(handler.body[0])
         entries.append(entry)
-        clauses.append(
-            located(ast.ExceptHandler(handler.type, None, [*restore, Goto(entry.id, handler)]), handler)
-        )
+        clauses.append(located(ast.ExceptHandler(handler.type, None, [*restore, Goto(entry.id, handler)]), handler))
     unmatched = b.new_block(node)
     if node.handlers[-1].type is not None:
         base = ast.Name("_wf_BaseException", ast.Load())

@@ -79,9 +79,7 @@ def source_of(function: Any) -> Source:
     module = _parse(filename, text)
     node = _find(module, name, line)
     if not isinstance(node, ast.AsyncFunctionDef):
-        raise CompileError(
-            filename, line, 1, 1, f"{name} is not an async def", f"write async def {name}(ctx, ...)"
-        )
+        raise CompileError(filename, line, 1, 1, f"{name} is not an async def", f"write async def {name}(ctx, ...)")
     local_names = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
     source = Source(filename, module, node, function, function.__globals__, local_names, name)
     if code.co_freevars:

@@ -132,9 +132,7 @@ def check_result(source: Source, annotation: Any) -> None:
         codec_for(annotation)
     except Unstorable as error:
         assert source.node.returns is not None
-        source.refuse(
-            source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values"
-        )
+        source.refuse(source.node.returns, f"the result cannot be stored: {error}", "return a Struct of plain values")
 
 
 def _stored(source: Source, types: Types, program: Program, identifier: str, point: Point) -> Stored:
@@ -166,8 +164,7 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
     except Unstorable as error:
         source.refuse(
             node,
-            f"{shown} lives across the wait in line {point.line}, and {type_name(found)} cannot be stored: "
-            f"{error}",
+            f"{shown} lives across the wait in line {point.line}, and {type_name(found)} cannot be stored: {error}",
             "make it again after the wait, or keep plain values of it",
         )
     if codec.walk is not None and hidden is None:

@@ -8,7 +8,7 @@ import types as python_types
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
-from . import builtin_types
+from . import builtin_types, operator_types
 from .inference import Types, attribute_type
 from .names import COMPREHENSIONS, own_nodes
 from .source import Source
@@ -99,7 +99,7 @@ def _contributions(nodes: Sequence[ast.AST], types: Types) -> dict[str, list[Any
                 types.bind(target, found, into)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             operands = types.variables.get(node.target.id, UNKNOWN), types.of(node.value)
-            into[node.target.id] = builtin_types.binary(type(node.op).__name__, *operands)
+            into[node.target.id] = operator_types.binary(type(node.op).__name__, *operands)
         elif isinstance(node, ast.NamedExpr):
             types.bind(node.target, types.of(node.value), into)
         elif isinstance(node, (ast.For, ast.AsyncFor)):

@@ -144,9 +144,7 @@ def run_compiled(
     state = b""
     for step in range(steps_max):
         try:
-            outcome = (
-                definition.start(Context(), None) if event is None else definition.resume(Context(), state, event)
-            )
+            outcome = definition.start(Context(), None) if event is None else definition.resume(Context(), state, event)
         except BaseException as error:
             run.ending = ending_of(error)
             break

@@ -101,9 +101,7 @@ class Generator:
             26: lambda: f"{{{one()} % 3: {two()}}}.get({one()} % 3, 0)",
             27: lambda: f"max({one()}, {two()})",
             28: lambda: f"Pair({one()}, {two()}).{self.pick(('left', 'right'))}",
-            30: lambda: self.waiting(
-                f"sum([q + {self.quiet(one)} for q in await gather(call(ask, 1), call(ask, 2))])"
-            ),
+            30: lambda: self.waiting(f"sum([q + {self.quiet(one)} for q in await gather(call(ask, 1), call(ask, 2))])"),
             31: lambda: self.waiting(
                 f"len({{q: 1 for q in await gather(call(ask, 1), call(ask, {self.pick(INTS)}))}})"
             ),
@@ -230,9 +228,7 @@ class Generator:
             29: lambda: f"u: int = {one()}",
             30: lambda: self.waiting(f"xs[(await call(ask, {one()})) % 2]: int = {two()}"),
             31: lambda: self.waiting(f"box(await call(ask, {one()})).n = {two()}"),
-            32: lambda: self.waiting(
-                f"del (xs[(await call(ask, 3)) % 3], ys[{one()} % 2]), box(await call(ask, 1)).n"
-            ),
+            32: lambda: self.waiting(f"del (xs[(await call(ask, 3)) % 3], ys[{one()} % 2]), box(await call(ask, 1)).n"),
             33: lambda: self.waiting(f"s = f'{{a:>{{await call(ask, {self.choose(9)})}}}}|{{note(b)}}'"),
         }
         self.write(texts.get(kind, lambda: f"{name} = {self.wait(1) if self.waits_allowed else '3'}")())

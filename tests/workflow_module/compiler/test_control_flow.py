@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from compiler_harness import Run, same
+from compiler_harness import Run, define, drive, same
 from compiler_support import Clock, Ping, Quit
 
 
@@ -242,7 +242,89 @@ def test_code_after_an_endless_loop() -> None:
 
 
 def test_ten_thousand_waits() -> None:
-    run: Run = same(
-        "n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010
-    )
+    run: Run = same("n = 0\nwhile n < 10_000:\n    n += await call(ask, 0)\nreturn n", [1] * 10_000, steps_max=10_010)
     assert run.ending == ("returned", "10000")
+
+
+def test_a_context_expression_may_wait() -> None:
+    same("with traced(await call(ask, 1)) as v, traced(2):\n    emit(v)\n    return v\nreturn 0", [3])
+
+
+def test_types_of_the_standard_library_are_known() -> None:
+    same(
+        """
+        a = math.floor(2.5) + await call(ask, 1)
+        t = math.sqrt(a)
+        u = datetime.fromisoformat("2026-01-02")
+        r = random.Random(3).randint(1, 5)
+        await sleep(SECOND)
+        emit(a, t, u, r)
+        return a
+        """,
+        [4, None],
+        before="import math, random",
+    )
+
+
+def test_a_dict_changed_while_its_loop_waits_does_not_raise_the_stated_difference() -> None:
+    names = define(
+        """
+        @workflow
+        async def program(ctx: WorkflowContext) -> int:
+            d = {1: 1, 2: 2}
+            for k in d:
+                await sleep(SECOND)
+                d[k + 10] = k
+            return len(d)
+        """
+    )
+    assert drive(names["program"], [None, None]).result == 4
+
+
+def test_closures_see_variables_that_are_reassigned_later() -> None:
+    same(
+        """
+        x = await call(ask, 1)
+        f = lambda: x
+        x += 1
+        emit(f(), [y + x for y in (1, 2)])
+        del f
+        await sleep(SECOND)
+        def g() -> int:
+            return x
+        x += 1
+        emit(g())
+        return x
+        """,
+        [5, None],
+    )
+
+
+def test_a_closure_over_an_unbound_variable_raises_as_in_python() -> None:
+    same("await sleep(SECOND)\nf = lambda: x\nif f is None:\n    x = 1\nreturn f()")
+
+
+def test_breakpoints_and_coverage_see_the_authors_lines() -> None:
+    names = define(
+        """
+        @workflow
+        async def program(ctx: WorkflowContext) -> int:
+            total = 0
+            for x in range(3):
+                if await call(ask, x):
+                    total += 1
+                try:
+                    total += await call(ask, total)
+                except ValueError:
+                    total = 0
+            return total
+        """
+    )
+    program = names["program"]
+    code = program.code.run.__code__
+    native = program.function.__code__
+    assert (code.co_filename, code.co_name) == (native.co_filename, "program")
+    lines = {line for _, _, line in code.co_lines() if line is not None}
+    theirs = {line for _, _, line in native.co_lines() if line is not None}
+    assert theirs - {native.co_firstlineno} <= lines
+    assert max(lines) == max(theirs)

@@ -15,9 +15,7 @@ from workflow_module import Cancelled
 from workflow_module.outcome import Throw, Value
 
 
-@pytest.mark.parametrize(
-    "events", [[1, 2, 3], [ValueError, 2, 3], [HardError, 5], [KeyError, 5], [1, KeyError, 4]]
-)
+@pytest.mark.parametrize("events", [[1, 2, 3], [ValueError, 2, 3], [HardError, 5], [KeyError, 5], [1, KeyError, 4]])
 def test_try_except_else_finally(events: list[Any]) -> None:
     same(
         """

@@ -85,7 +85,9 @@ def test_a_walrus_binds_at_its_place() -> None:
 
 
 def test_an_fstring_formats_each_part_in_turn() -> None:
-    body = "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
+    body = (
+        "x = 3\nemit(f'{x!r:>4}|{await call(ask, 1):{await call(ask, 2)}}|{(x := await call(ask, 3))}|{x}')\nreturn x"
+    )
     same(body, [7, 5, 2])
 
 
@@ -177,7 +179,9 @@ def test_a_walrus_inside_a_target_that_does_not_run_binds_nothing() -> None:
 
 
 def test_slices_inside_a_tuple_index() -> None:
-    before = "class Grid:\n    def __getitem__(self, key: Any) -> int:\n        emit(key)\n        return 1\nGRID = Grid()"
+    before = (
+        "class Grid:\n    def __getitem__(self, key: Any) -> int:\n        emit(key)\n        return 1\nGRID = Grid()"
+    )
     same("return GRID[1:await call(ask, 1), await call(ask, 2):note(3)]", [4, 5], before=before)
     same("return GRID[1:note(2), await call(ask, 2)]", [4, 5], before=before)
 

@@ -31,7 +31,7 @@ class Bytes:
 @given(st.binary(max_size=900))
 def test_programs_that_shrink_show_the_same_as_in_cpython(data: bytes) -> None:
     choose = Bytes(data)
-    compare(program(choose, 8), events(choose))
+    compare(program(choose, 7), events(choose))
 
 
 @settings(max_examples=PROGRAMS - PROGRAMS // 3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -42,4 +42,4 @@ def test_programs_that_shrink_show_the_same_as_in_cpython(data: bytes) -> None:
 @example(741203796)
 def test_programs_show_the_same_as_in_cpython(seed: int) -> None:
     choose = random.Random(seed).randrange
-    compare(program(choose, 8), events(choose))
+    compare(program(choose, 7), events(choose))

@@ -62,6 +62,8 @@ REFUSALS = [
     ("a path that is rebound", "b = [[1]]\nb[0].append(await call(ask, len(b := [[2]])))", "is assigned before", "split the expression"),
     ("items of unknown type", "for x in given():\n    await sleep(SECOND)", "for x: items lives across", "assign given()"),
     ("a module's list", "xs = MODULE_LIST\nawait sleep(SECOND)\nemit(xs)", "the module's own MODULE_LIST", "copy it here"),
+    ("a signal that cannot be stored", "await signal(BadSignal)", "the signal BadSignal cannot be stored: BadSignal.x", "plain values"),
+    ("a procedure's result that cannot be stored", "await call(bad_procedure)", "the result of bad_procedure cannot be stored", "plain values"),
     ("an import", "import json\nawait sleep(SECOND)\njson.dumps(1)", "is imported inside the workflow", "top of the module"),
     ("a compiler's name", "_wf_x = 1", "names that begin with _wf_", "another name"),
     ("ctx is assigned", "ctx = 1", "ctx is assigned", "another name"),
@@ -72,6 +74,9 @@ import asyncio, io
 MODULE_LIST = [1, 2]
 class Plain:
     pass
+class BadSignal(Signal):
+    x: Plain
+async def bad_procedure(ctx: Any) -> Plain: ...
 def given() -> Any: ...
 def opened() -> io.TextIOWrapper: ...
 async def plain(ctx: WorkflowContext) -> int:

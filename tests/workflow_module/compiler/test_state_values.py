@@ -82,9 +82,7 @@ class Tree(Struct):
 
 @pytest.mark.parametrize(("annotation", "expression"), VALUES, ids=[f"{a}: {e}"[:50] for a, e in VALUES])
 def test_a_value_of_its_declared_type_comes_back_exactly(annotation: str, expression: str) -> None:
-    same(
-        f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE
-    )
+    same(f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE)
 
 
 def test_nan_comes_back_as_nan() -> None:
@@ -164,14 +162,36 @@ def test_a_place_inside_a_variable_that_is_shared_is_named() -> None:
         names["program"].start(Context(), None)
 
 
+def test_a_list_of_init_is_shared_with_init() -> None:
+    names = define(
+        """
+        class Init(Struct):
+            waypoints: list[int]
+
+        @workflow
+        async def shared(ctx: WorkflowContext, init: Init) -> int:
+            waypoints = init.waypoints
+            await sleep(SECOND)
+            return len(waypoints)
+
+        @workflow
+        async def copied(ctx: WorkflowContext, init: Init) -> int:
+            waypoints = list(init.waypoints)
+            await sleep(SECOND)
+            return len(waypoints)
+        """
+    )
+    with pytest.raises(StateError, match=r"waypoints and init\.waypoints are the same mutable list object"):
+        names["shared"].start(Context(), names["Init"]([1]))
+    assert drive(names["copied"], [None], init=names["Init"]([1])).result == 1
+
+
 def test_sharing_what_is_immutable_is_harmless() -> None:
     same("p = Pair(1, 2)\nq = p\nt = (1, (2, 3))\nu = t\nawait sleep(SECOND)\nemit(p, q, t, u)\nreturn 0")
 
 
 def test_replace_gives_a_changed_copy_of_the_same_type() -> None:
-    same(
-        "p = Pair(1, 2).replace(right=await call(ask, 1))\nawait sleep(SECOND)\nemit(p)\nreturn p.right", [7, None]
-    )
+    same("p = Pair(1, 2).replace(right=await call(ask, 1))\nawait sleep(SECOND)\nemit(p)\nreturn p.right", [7, None])
 
 
 def test_an_object_shared_only_until_the_wait_is_harmless() -> None:

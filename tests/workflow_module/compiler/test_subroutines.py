@@ -152,8 +152,7 @@ def test_the_state_holds_one_frame_for_each_call() -> None:
 
 def test_wrong_arguments_are_pythons_own_error() -> None:
     names = define(
-        COUNTDOWN
-        + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx)\n"
+        COUNTDOWN + "\n@workflow\nasync def program(ctx: WorkflowContext) -> int:\n    return await countdown(ctx)\n"
     )
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
         names["program"].start(Context(), None)

@@ -106,6 +106,8 @@ class Database:
         try:
             self._scheduler.rebuild()
             self._initialise()
+            for opening in self.module.openings:
+                self.execute("open", opening, ())
             self._end_lost_connections()
         except BaseException:
             self.close()

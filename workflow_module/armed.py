@@ -31,6 +31,8 @@ class SignalLeaf(msgspec.Struct, array_like=True, tag="s", omit_defaults=True):
     name: str
     due: int | None = None
     fired: int | None = None
+    upto: int | None = None
+    """The newest signal that a failed step had seen."""
 
 
 class CallLeaf(msgspec.Struct, array_like=True, tag="c", omit_defaults=True):
@@ -76,6 +78,8 @@ class AllNode(msgspec.Struct, array_like=True, tag="a", omit_defaults=True):
     names: list[str]
     due: int | None = None
     fired: int | None = None
+    upto: int | None = None
+    """The newest signal that a failed step had seen."""
 
 
 Node: TypeAlias = TimerLeaf | SignalLeaf | CallLeaf | ChildLeaf | SelectNode | GatherNode | AllNode
@@ -102,6 +106,15 @@ def leaves(node: Node) -> Iterator[TimerLeaf | SignalLeaf | CallLeaf | ChildLeaf
             yield from leaves(arm)
     else:
         yield node
+
+
+def remember(node: Node, ready: Ready, upto: int) -> None:
+    """A step failed: note what it was given, so that it gets the same again, whatever becomes ready meanwhile."""
+    if isinstance(node, SelectNode) and node.chosen is None:
+        node.chosen = ready.arm
+    for leaf in leaves(node):
+        if isinstance(leaf, SignalLeaf | AllNode) and leaf.upto is None:
+            leaf.upto = upto
 
 
 def summary(node: Node) -> tuple[bool, list[tuple[str, int]]]:
@@ -269,6 +282,8 @@ def _timer(node: TimerLeaf, facts: Facts, _counts: _Counts) -> Ready | None:
 
 def _signal(node: SignalLeaf, facts: Facts, counts: _Counts) -> Ready | None:
     found = facts.unread(node.name, counts.get(node.name, 0))
+    if node.upto is not None and found is not None and found.id > node.upto:
+        found = None
     since = _deadline(node, facts)
     if found is not None and (since is None or found.micros <= since):
         counts[node.name] = counts.get(node.name, 0) + 1
@@ -354,6 +369,8 @@ def _all(node: AllNode, facts: Facts, counts: _Counts) -> Ready | None:
     found: list[Unread | None] = []
     for name in node.names:
         unread = facts.unread(name, counts.get(name, 0))
+        if unread is not None and node.upto is not None and unread.id > node.upto:
+            unread = None
         if unread is not None and (since is None or unread.micros <= since):
             counts[name] = counts.get(name, 0) + 1
             found.append(unread)

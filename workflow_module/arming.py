@@ -43,7 +43,7 @@ def _micros(duration: timedelta) -> int:
 
 
 def _due(run: Run, after: timedelta | None) -> int | None:
-    return None if after is None else min(run.now_micros + _micros(after), NEVER_MICROS)
+    return None if after is None else min(run.now_micros + max(0, _micros(after)), NEVER_MICROS)
 
 
 def arm(run: Run, row: Workflow, wait: Wait) -> Node:
@@ -101,17 +101,26 @@ def _handle(run: Run, _row: Workflow, wait: Handle[object]) -> Node:
 def _child(run: Run, child_id: int, workflow_type: str, *, own: bool) -> ChildLeaf:
     """A child may have ended before anybody waits for it."""
     leaf = ChildLeaf(child_id, workflow_type, own)
-    child = run.ctx.db[Workflow].get(child_id)
+    child_ended(run, leaf)
+    return leaf
+
+
+def child_ended(run: Run, leaf: ChildLeaf) -> bool:
+    """Note how a child ended, if it has."""
+    child = run.ctx.db[Workflow].get(leaf.id)
     if child is None:
         leaf.ready, leaf.failure = run.now_micros, "its result is not kept any more (its retention is over)"
-    elif child.status is WorkflowStatus.Completed:
-        leaf.ready, leaf.value = _micros(child.updated_at - EPOCH), child.result
+        return True
+    if child.status is WorkflowStatus.Completed:
+        leaf.value = child.result
     elif child.status is WorkflowStatus.Cancelled:
-        leaf.ready, leaf.failure, leaf.cancelled = _micros(child.updated_at - EPOCH), child.error or "cancelled", True
+        leaf.failure, leaf.cancelled = child.error or "cancelled", True
     elif child.status is WorkflowStatus.Failed:
-        text = (child.error or "failed").strip().splitlines()[-1]
-        leaf.ready, leaf.failure = _micros(child.updated_at - EPOCH), text
-    return leaf
+        leaf.failure = (child.error or "failed").strip().splitlines()[-1]
+    else:
+        return False
+    leaf.ready = _micros(child.updated_at - EPOCH)
+    return True
 
 
 def _call(run: Run, row: Workflow, wait: CallWait) -> Node:

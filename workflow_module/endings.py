@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from .armed import CallLeaf, ChildLeaf, Node, Ready, SelectNode, decode_node, encode_node, leaves
+from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, leaves, remember
 from .refusals import UnknownWorkflow
 from .tables import (
     PendingProcedure,
@@ -36,8 +36,8 @@ def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, erro
     if row.cancel_requested:
         finish(run, row, WorkflowStatus.Cancelled, "cancelled", text, error=text)
         return
-    if isinstance(node, SelectNode) and ready is not None and node.chosen is None:
-        node.chosen = ready.arm  # a resume gives the step the same event
+    if node is not None and ready is not None:  # a resume gives the step the same event
+        remember(node, ready, max((s.id for s in run.signals.where(workflow_id=row.id)), default=0))
         row = row.replace(wait_data=encode_node(node))
     row = run.workflows.update(row.replace(status=WorkflowStatus.Failed, error=text, updated_at=run.now))
     note(run, row, "failed", text)
@@ -50,7 +50,10 @@ def finish(
     """End a workflow: nothing waits for it or by it any more, its children are cancelled, its parent is told."""
     db, workflow_id = run.ctx.db, row.id
     unread = run.signals.count(workflow_id=workflow_id)
-    for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, PendingProcedure, WorkflowWake):
+    if db[PendingProcedure].count(workflow_id=workflow_id):
+        for pending in db[PendingProcedure].where(workflow_id=workflow_id):
+            drop_call(run, pending.id)
+    for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, WorkflowWake):
         if db[table].count(workflow_id=workflow_id):
             db[table].delete_where(workflow_id=workflow_id)
     row = run.workflows.update(
@@ -70,14 +73,19 @@ def finish(
     if retention is not None:
         db[WorkflowExpiry].insert(WorkflowExpiry(scheduled_at=_later(run.now, retention), workflow_id=workflow_id))
     note(run, row, kind, detail)
-    for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
-        if child.status not in FINISHED and not child.on_parent_end_abandon:
-            run.cancel(child.id)
+    cancel_children(run, workflow_id)
     if status is WorkflowStatus.Completed:
         tell_parent(run, row, value=detail)
     else:
         tell_parent(run, row, failure=_last_line(error or kind), cancelled=True)
     return row
+
+
+def cancel_children(run: Run, workflow_id: int) -> None:
+    """A workflow has ended: so shall its children, but for those that were started to outlive it."""
+    for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
+        if child.status not in FINISHED and not child.on_parent_end_abandon:
+            run.cancel(child.id)
 
 
 def terminate(run: Run, workflow_id: int) -> None:
@@ -102,11 +110,19 @@ def drop_losers(run: Run, node: Node) -> None:
     """A wait is over: cancel the children and calls that it started and that have not ended."""
     for leaf in leaves(node):
         if isinstance(leaf, CallLeaf) and leaf.ready is None:
-            run.ctx.db[PendingProcedure].delete(leaf.id)
+            drop_call(run, leaf.id)
         elif isinstance(leaf, ChildLeaf) and leaf.own and leaf.ready is None:
             child = run.workflows.get(leaf.id)
             if child is not None and child.status not in FINISHED:
                 run.cancel(leaf.id)
+
+
+def drop_call(run: Run, pending_id: int) -> None:
+    """Nobody waits for a call any more."""
+    run.ctx.db[PendingProcedure].delete(pending_id)
+    attempt = run.engine.attempts.get(pending_id)
+    if attempt is not None:
+        attempt()
 
 
 def tell_parent(
@@ -131,7 +147,7 @@ def procedure_ended(
     run: Run, pending: PendingProcedure, value: str | None, failure: tuple[int, str, str] | None
 ) -> None:
     """Write into the workflow's wait how its call ended, and look after the workflow."""
-    run.ctx.db[PendingProcedure].delete(pending.id)
+    drop_call(run, pending.id)
     row = run.workflows.get(pending.workflow_id)
     if row is None or row.status in FINISHED or not row.wait_data:
         return

@@ -6,7 +6,7 @@ of transactions use `Workflows(db)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from .tables import (
     WorkflowEvent,
     WorkflowExpiry,
     WorkflowStatus,
+    WorkflowTimer,
 )
 from .timeline import note
 
@@ -55,6 +56,8 @@ class Engine:
         self.journal = journal
         self.resumptions_max = resumptions_max
         self._procedures: dict[str, Any] | None = None
+        self.attempts: dict[int, Callable[[], object]] = {}
+        """For each attempt that runs in this process, by its pending procedure: look whether it is still wanted."""
 
     # --- for a game's reducers, and for workflow code
 
@@ -188,6 +191,15 @@ class Engine:
 
     # --- what timers and tests do
 
+    def timer_fired(self, ctx: ReducerContext, timer: WorkflowTimer) -> None:
+        """A deadline has passed. Should the clock have been set back just now, it comes again."""
+        row = ctx.db[Workflow].get(timer.workflow_id)
+        if row is None or row.status in (WorkflowStatus.Completed, WorkflowStatus.Cancelled):
+            return
+        if timer.due_at > ctx.now:
+            ctx.db[WorkflowTimer].insert(timer.replace(scheduled_id=0))
+        self.wake(ctx, timer.workflow_id)
+
     def wake(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Look whether what a workflow waits for has come (a deadline has passed)."""
         run = self.run(ctx)
@@ -275,6 +287,11 @@ class Engine:
             known = ", ".join(sorted(self.definitions)) or "none"
             raise UnknownWorkflow(f"no workflow {workflow_type!r} is installed; there are: {known}")
         return found
+
+    def has_code(self, ctx: ReducerContext, workflow_id: int) -> bool:
+        """Whether the type of a workflow is installed."""
+        row = ctx.db[Workflow].get(workflow_id)
+        return row is None or row.workflow_type in self.definitions
 
     def retention_of(self, workflow_type: str) -> timedelta | None:
         """How long finished runs of this type are kept; None: for ever."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,6 +37,9 @@ class EngineContext(WorkflowContext):
         self.entity_id = row.entity_id
         self.correlation_id = row.correlation_id
         self.parent_id = row.parent_id
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        return _StepSavepoint(super().savepoint(), self.run)
 
     def set_attribute(self, name: str, value: str | int | float | bool | None) -> None:
         attributes = self.db[WorkflowAttribute]
@@ -81,6 +86,27 @@ class EngineContext(WorkflowContext):
         return self.run.start_child(
             self.workflow_id, workflow_type, init, entity_id, correlation_id, on_parent_end == "abandon"
         )
+
+
+class _StepSavepoint:
+    """A savepoint that also takes back the signals and children of what it undoes."""
+
+    __slots__ = ("_inner", "_mark", "_run")
+
+    def __init__(self, inner: AbstractContextManager[None], run: Run) -> None:
+        self._inner = inner
+        self._run = run
+
+    def __enter__(self) -> None:
+        self._mark = self._run.mark()
+        self._inner.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.__exit__(kind, error, trace)
+        if kind is not None:
+            self._run.unwind(self._mark)
 
 
 def _payload(message: Signal) -> str:

@@ -12,6 +12,7 @@ from .checking import report_states
 from .definition import WorkflowDefinition
 from .engine import Engine
 from .procedures import Procedures
+from .recovery import recover
 from .tables import (
     PendingProcedure,
     Workflow,
@@ -84,6 +85,7 @@ def install(
     if testing:
         _test_reducers(module, engine, opened)
     module.on_check(lambda report: report_states(engine, report))
+    module.on_open(lambda ctx: recover(engine, ctx))
     return engine
 
 
@@ -137,7 +139,7 @@ def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
 
     @reducer
     def workflow_timer_fire(ctx: ReducerContext, timer: WorkflowTimer) -> None:
-        engine.wake(ctx, timer.workflow_id)
+        engine.timer_fired(ctx, timer)
 
     @reducer
     def workflow_wake(ctx: ReducerContext, wake: WorkflowWake) -> None:

@@ -13,8 +13,8 @@ import inspect
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -30,10 +30,13 @@ from .language import parameter_types
 from .refusals import BadPayload, UnknownProcedure
 from .tables import PendingProcedure, ProcedureStatus
 from .timeline import note_for
+from .tracebacks import error_text
 from .waits import Backoff
 
 SYNC_ATTEMPTS_MAX: Final = 32
 """How many sync procedures run at once; more wait for their turn."""
+CANCEL_SECONDS_MAX: Final = 1.0
+"""How long a cancelled async procedure may clean up before it is left alone."""
 
 
 class StepContext(ProcedureContext):
@@ -44,15 +47,21 @@ class StepContext(ProcedureContext):
     keys.
     """
 
-    __slots__ = ("_beat", "attempt", "attempt_key", "step_key", "workflow_id")
+    __slots__ = ("_beat", "_unwanted", "attempt", "attempt_key", "step_key", "workflow_id")
 
-    def __init__(self, ctx: ProcedureContext, pending: PendingProcedure) -> None:
+    def __init__(self, ctx: ProcedureContext, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
         self.share(ctx, pending.procedure)
         self.workflow_id = pending.workflow_id
         self.attempt = pending.attempt
         self.step_key = pending.step_key
         self.attempt_key = f"{pending.step_key}-{pending.attempt}"
+        self._unwanted = unwanted
         self._beat = time.monotonic()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more; an async procedure is cancelled, a sync one may look."""
+        return self._unwanted.is_set()
 
     def heartbeat(self) -> None:
         """Say that the attempt is alive; one with a `heartbeat=` fails when it is silent for longer."""
@@ -68,6 +77,10 @@ class AttemptTimeout(Exception):
     """An attempt took longer than its timeout, or was silent for longer than its heartbeat."""
 
 
+class AttemptAbandoned(Exception):
+    """Nobody waits for the attempt any more: the workflow has ended, or gone on."""
+
+
 class Procedures:
     """What starts, ends and hands out attempts."""
 
@@ -80,40 +93,56 @@ class Procedures:
 
     async def run(self, ctx: ProcedureContext, scheduled: PendingProcedure) -> None:
         """One attempt of a procedure of this process; or the end of a worker's lease."""
+        loop = asyncio.get_running_loop()
+        unwanted = asyncio.Event()
+
+        def look() -> None:
+            with ctx.transaction() as tx:  # whoever wants to drop the call may still be rolled back
+                if self._engine.pending(tx, scheduled.id, scheduled.attempt) is None:
+                    unwanted.set()
+
+        self._engine.attempts[scheduled.id] = lambda: loop.call_soon_threadsafe(look)
+        try:
+            await self._run(ctx, scheduled, unwanted)
+        finally:
+            self._engine.attempts.pop(scheduled.id, None)
+
+    async def _run(self, ctx: ProcedureContext, scheduled: PendingProcedure, unwanted: asyncio.Event) -> None:
         with ctx.transaction() as tx:
             pending = tx.db[PendingProcedure].get(scheduled.id)
             if pending is None or pending.scheduled_at != scheduled.scheduled_at:
                 return
-            if pending.queue is not None:
-                self._failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
+            if not self._engine.has_code(tx, pending.workflow_id):  # `recover` lets it go on when the code is back
+                tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
                 return
-        step = StepContext(ctx, pending)
+            if pending.queue is not None:
+                if pending.status is ProcedureStatus.Running:
+                    self._failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
+                else:  # the pause before its next attempt is over
+                    tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
+                return
         try:
-            result = await self._call(step, pending)
+            result = await self._call(StepContext(ctx, pending, unwanted), pending, unwanted)
+            with ctx.transaction() as tx:
+                current = self._engine.pending(tx, pending.id, pending.attempt)
+                if current is not None:
+                    self._engine.attempts.pop(pending.id, None)
+                    self._engine.procedure_succeeded(tx, current, result)
         except Exception as error:
             self._record_failure(ctx, pending, error)
-            return
-        with ctx.transaction() as tx:
-            current = self._engine.pending(tx, pending.id, pending.attempt)
-            if current is not None:
-                self._engine.procedure_succeeded(tx, current, result)
 
-    async def _call(self, step: StepContext, pending: PendingProcedure) -> str:
+    async def _call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event) -> str:
         """The result as JSON."""
         function = self._engine.procedure(pending.procedure)
         function = getattr(function, "function", function)
         args, kwargs = _arguments(function, pending.arguments)
         if inspect.iscoroutinefunction(function):
-            task = asyncio.ensure_future(function(step, *args, **kwargs))
-            try:
-                value = await _limited(task, step, pending)
-            except AttemptTimeout:
-                task.cancel()
-                await asyncio.wait({task})
-                raise
+            task = asyncio.ensure_future(_guarded(function(step, *args, **kwargs)))
+            value = await _watched(task, unwanted, step, pending)
         else:
             async with self._room():
-                value = await _limited(_in_thread(lambda: function(step, *args, **kwargs), pending), step, pending)
+                work = _in_thread(lambda: function(step, *args, **kwargs), pending)
+                value = await _watched(work, unwanted, step, pending)
         return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
 
     def _room(self) -> asyncio.Semaphore:
@@ -129,7 +158,7 @@ class Procedures:
         with ctx.transaction() as tx:
             current = self._engine.pending(tx, pending.id, pending.attempt)
             if current is not None:
-                self._failed(tx, current, type(error).__name__, str(error), final=final)
+                self._failed(tx, current, type(error).__name__, error_text(error), final=final)
 
     # --- for both
 
@@ -154,9 +183,12 @@ class Procedures:
             pending.backoff_factor,
             timedelta(seconds=pending.backoff_cap_seconds),
         )
+        next_at = tx.now + backoff.delay(pending.attempt)
+        if next_at == pending.scheduled_at:  # the scheduler takes a row that did not move for one that is done with
+            next_at -= timedelta(microseconds=1)
         tx.db[PendingProcedure].update(
             pending.replace(
-                scheduled_at=NEVER if pending.queue is not None else tx.now + backoff.delay(pending.attempt),
+                scheduled_at=next_at,
                 status=ProcedureStatus.Pending,
                 attempt=pending.attempt + 1,
                 worker=None,
@@ -171,7 +203,11 @@ class Procedures:
         self, ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: int
     ) -> list[PendingProcedure]:
         """Give a worker up to `limit` calls of a queue, oldest first, each for so long."""
-        waiting = [p for p in ctx.db[PendingProcedure].where(queue=queue) if p.status is ProcedureStatus.Pending]
+        waiting = [
+            p
+            for p in ctx.db[PendingProcedure].where(queue=queue)
+            if p.status is ProcedureStatus.Pending and _may_start(p, ctx.now)
+        ]
         lease_end = ctx.now + timedelta(seconds=lease_seconds)
         table = ctx.db[PendingProcedure]
         return [
@@ -190,8 +226,10 @@ class Procedures:
         self._engine.complete_procedure(ctx, pending_id, result)
 
     def fail(self, ctx: ReducerContext, pending_id: int, attempt: int, error_type: str, error: str) -> None:
-        """An attempt of a worker has failed."""
-        self._failed(ctx, self._leased(ctx, pending_id, attempt), error_type, error)
+        """An attempt of a worker has failed. `error_type` is the name of a class, or `module:qualname`."""
+        pending = self._leased(ctx, pending_id, attempt)
+        final = any(error_type in (name, name.rpartition(":")[2]) for name in pending.non_retryable)
+        self._failed(ctx, pending, error_type, error, final=final)
 
     def _leased(self, ctx: ReducerContext, pending_id: int, attempt: int) -> PendingProcedure:
         pending = self._engine.pending(ctx, pending_id, attempt)
@@ -202,10 +240,18 @@ class Procedures:
         return pending
 
 
+def _may_start(pending: PendingProcedure, now: datetime) -> bool:
+    """Whether a call of a queue is not in the pause between two attempts."""
+    at = pending.scheduled_at
+    return at == NEVER or (isinstance(at, datetime) and at <= now)
+
+
 def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
     """The typed arguments; `BadPayload` when the procedure's parameters have changed so that they do not fit."""
     positional, by_name = parameter_types(function)
     args, kwargs = msgspec.json.decode(text, type=tuple[list[msgspec.Raw], dict[str, msgspec.Raw]])
+    if len(args) > len(positional):
+        raise BadPayload(f"{function.__name__} takes {len(positional)} arguments, and the call has {len(args)}")
     try:
         return (
             [decode(bytes(raw), kind) for raw, kind in zip(args, positional, strict=False)],
@@ -215,8 +261,46 @@ def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
         raise BadPayload(f"the arguments of {function.__name__} do not fit its parameters: {error}") from None
 
 
-async def _limited(work: asyncio.Future[Any], step: StepContext, pending: PendingProcedure) -> Any:
-    """The result of an attempt, or `AttemptTimeout` when it takes too long or is silent for too long."""
+async def _guarded(work: Awaitable[Any]) -> Any:
+    """A procedure may not end the loop that it runs on."""
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the procedure raised {error!r}") from error
+
+
+async def _watched(
+    work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
+) -> Any:
+    """The result of an attempt, unless it takes too long or nobody waits for it any more: then it is cancelled."""
+    try:
+        return await _limited(work, unwanted, step, pending)
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work}, timeout=CANCEL_SECONDS_MAX)
+            if not work.done() or not isinstance(work, asyncio.Task):
+                step.log.warning("attempt %d of %s cannot be stopped, and was abandoned", step.attempt, step.name)
+
+
+async def _limited(
+    work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
+) -> Any:
+    """The result of an attempt, `AttemptTimeout` when it takes too long or is silent for too long, or
+    `AttemptAbandoned` as soon as it is `unwanted`.
+    """
+    dropped = asyncio.ensure_future(unwanted.wait())
+    try:
+        return await _until_done(work, dropped, step, pending)
+    finally:
+        dropped.cancel()
+
+
+async def _until_done(
+    work: asyncio.Future[Any], dropped: asyncio.Future[Any], step: StepContext, pending: PendingProcedure
+) -> Any:
     deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
     while not work.done():
         left = [] if deadline is None else [deadline - time.monotonic()]
@@ -226,7 +310,11 @@ async def _limited(work: asyncio.Future[Any], step: StepContext, pending: Pendin
             if deadline is not None and deadline <= time.monotonic():
                 raise AttemptTimeout(f"the attempt took longer than {pending.timeout_seconds:g} s")
             raise AttemptTimeout(f"the attempt was silent for {pending.heartbeat_seconds:g} s")
-        await asyncio.wait({work}, timeout=min(left) if left else None)
+        await asyncio.wait({work, dropped}, timeout=min(left) if left else None, return_when=asyncio.FIRST_COMPLETED)
+        if dropped.done() and not work.done():
+            raise AttemptAbandoned(f"nobody waits for {pending.procedure} any more")
+    if work.cancelled():
+        raise RuntimeError("the procedure cancelled itself")
     return work.result()
 
 

@@ -19,7 +19,6 @@ from gamedb import ReducerContext
 from .armed import Ready, decode_node, evaluate
 from .codec import decode
 from .endings import FINISHED, failed
-from .errors import Cancelled
 from .inbox import ID_MAX, Incoming, RunFacts
 from .refusals import BadPayload, UnknownSignal, UnknownWorkflow, WorkflowExists, WorkflowFinished
 from .steps import Waiting, start_state, step
@@ -46,6 +45,9 @@ class Run:
         self._steps = 0
         self._queue: deque[tuple[int, Incoming | None]] = deque()
         self._draining = False
+        self._current: int | None = None
+        self._own_signals = 0
+        """How many signals the running step has sent to its own workflow."""
 
     # --- what can happen
 
@@ -124,7 +126,14 @@ class Run:
         """Send a signal; refused at once when the workflow has ended or does not know it."""
         row = self.live(workflow_id)
         checked = self.checked_signal(row, name, payload, message)
-        self._queue.append((workflow_id, Incoming(name, payload, checked, self.now_micros)))
+        self._deliver(workflow_id, name, payload, checked)
+
+    def _deliver(self, workflow_id: int, name: str, payload: str, message: Signal) -> None:
+        if workflow_id == self._current:  # it looks into its inbox right after this step
+            self._store(workflow_id, name, payload, self.now)
+            self._own_signals += 1
+        else:
+            self._queue.append((workflow_id, Incoming(name, payload, message, self.now_micros)))
 
     def checked_signal(self, row: Workflow, name: str, payload: str, message: Signal | None) -> Signal:
         """The typed signal; `UnknownSignal` or `BadPayload` when the workflow cannot take it."""
@@ -145,24 +154,33 @@ class Run:
         """Send a signal to the live workflows of an entity that know it; how many there were."""
         count = 0
         for row in sorted(self.workflows.where(entity_id=entity_id), key=lambda row: row.id):
-            if row.status not in FINISHED and name in self.engine.definition(row.workflow_type).signals:
+            definition = self.engine.definitions.get(row.workflow_type)
+            if definition is not None and row.status not in FINISHED and name in definition.signals:
                 self.signal(row.id, name, payload, message)
                 count += 1
         return count
 
     def broadcast(self, name: str, key: str, payload: str, message: Signal | None = None) -> int:
-        """Send a signal to those that subscribed to it with this key, in the order of subscribing; how many."""
+        """Send a signal to those that subscribed to it with this key, in the order of subscribing; how many.
+
+        Subscribers whose code is gone, or does not know the signal any more, are passed over.
+        """
         found = self.ctx.db[WorkflowSubscription].where(signal=name, key=key)
         checked: dict[str, Signal] = {}
+        count = 0
         for subscription in sorted(found, key=lambda row: row.id):
             row = self.workflows.get(subscription.workflow_id)
             if row is None:
                 continue
             typed = checked.get(row.workflow_type)
             if typed is None:
+                definition = self.engine.definitions.get(row.workflow_type)
+                if definition is None or name not in definition.signals:
+                    continue
                 typed = checked[row.workflow_type] = self.checked_signal(row, name, payload, message)
-            self._queue.append((row.id, Incoming(name, payload, typed, self.now_micros)))
-        return len(found)
+            self._deliver(row.id, name, payload, typed)
+            count += 1
+        return count
 
     def cancel(self, workflow_id: int) -> None:
         """Ask a workflow to end: `Cancelled` is raised where it waits. Twice is once."""
@@ -175,6 +193,16 @@ class Run:
         """Look whether what a workflow waits for has come."""
         self._queue.append((workflow_id, None))
 
+    def mark(self) -> tuple[int, int]:
+        """Where the queue is, for `unwind`."""
+        return len(self._queue), self._own_signals
+
+    def unwind(self, mark: tuple[int, int]) -> None:
+        """Forget what was caused since `mark`: its changes were rolled back."""
+        length, self._own_signals = mark
+        while len(self._queue) > length:
+            self._queue.pop()
+
     # --- the queue
 
     def drain(self) -> None:
@@ -185,17 +213,21 @@ class Run:
         try:
             while self._queue:
                 if self._steps >= self.engine.resumptions_max:
-                    self._postpone()
+                    self.postpone()
                     return
                 self._advance(*self._queue.popleft())
         finally:
             self._draining = False
 
-    def _postpone(self) -> None:
+    def postpone(self) -> None:
         """Leave the rest of the queue to the next transaction."""
         wakes = self.ctx.db[WorkflowWake]
         while self._queue:
             workflow_id, incoming = self._queue.popleft()
+            row = self.workflows.get(workflow_id)
+            if row is None or row.status in FINISHED:
+                self._unread(row, incoming)
+                continue
             if incoming is not None:
                 self._store(workflow_id, incoming.name, incoming.payload, self.now)
             if not wakes.count(workflow_id=workflow_id):
@@ -210,46 +242,61 @@ class Run:
         """Run a workflow's code as long as something that it waits for is ready."""
         row = self.workflows.get(workflow_id)
         if row is None or row.status in FINISHED:
+            self._unread(row, incoming)
             return
+        definition = self.engine.definitions.get(row.workflow_type)
         waiting: Waiting | None = None
         unread = self.signals.count(workflow_id=workflow_id)
-        while row.status is not WorkflowStatus.Failed or row.cancel_requested:
-            definition = self.engine.definitions.get(row.workflow_type)
-            if definition is None:
-                break
-            if waiting is None and row.wait_data:
-                waiting = Waiting(decode_node(row.wait_data))
+        while definition is not None and (row.status is not WorkflowStatus.Failed or row.cancel_requested):
             ready: Ready | None = None
-            if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
-                if incoming is None and not unread and waiting.is_quiet(self.now_micros):
-                    break
-                ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
-                if ready is None:
-                    break
-            if self._steps >= self.engine.resumptions_max:
-                self._queue.appendleft((workflow_id, incoming))
-                return
-            self._steps += 1
-            mark = len(self._queue)
+            mark = self.mark()
             try:
-                with self.ctx.savepoint():
-                    row, waiting = step(self, row, definition, waiting, ready)
-            except (Exception, Cancelled, GeneratorExit) as error:
-                while len(self._queue) > mark:
-                    self._queue.pop()
-                failed(self, row, None if waiting is None else waiting.node, ready, error)
-                break
-            if row.status in FINISHED:
-                return
-            if ready is not None:
-                unread -= len(ready.taken)
-                if ID_MAX in ready.taken:
+                if waiting is None and row.wait_data:
+                    waiting = Waiting(decode_node(row.wait_data))
+                if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
+                    if incoming is None and not unread and waiting.is_quiet(self.now_micros):
+                        break
+                    ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
+                    if ready is None:
+                        break
+                if self._steps >= self.engine.resumptions_max:
+                    self._queue.appendleft((workflow_id, incoming))
+                    return
+                self._steps += 1
+                if incoming is not None and (ready is None or ID_MAX not in ready.taken):
+                    self._store(workflow_id, incoming.name, incoming.payload, self.now)
                     unread += 1
                     incoming = None
+                self._current = workflow_id
+                with self.ctx.savepoint():
+                    row, waiting = step(self, row, definition, waiting, ready)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                self.unwind(mark)
+                if incoming is not None:
+                    self._store(workflow_id, incoming.name, incoming.payload, self.now)
+                failed(self, row, None if waiting is None else waiting.node, ready, error)
+                return
+            finally:
+                self._current = None
+            if row.status in FINISHED:
+                return
+            if self._own_signals:
+                unread += self._own_signals
+                self._own_signals = 0
+            if ready is not None:
+                unread -= len(ready.taken)
+                if incoming is not None:
+                    unread += 1  # it was never in the table
+                    incoming = None
         if incoming is not None:
-            row = self.workflows.get(workflow_id)
-            if row is not None and row.status not in FINISHED:
-                self._store(workflow_id, incoming.name, incoming.payload, self.now)
+            self._store(workflow_id, incoming.name, incoming.payload, self.now)
+
+    def _unread(self, row: Workflow | None, incoming: Incoming | None) -> None:
+        """A signal has come to a workflow that ended meanwhile, in this transaction."""
+        if row is not None and incoming is not None:
+            self.workflows.update(row.replace(unread_signals=row.unread_signals + 1))
 
 
 def _typed(payload: str, cls: type[Signal], what: str) -> Signal:

@@ -11,9 +11,9 @@ import msgspec
 from .armed import Node, Ready, encode_node, summary
 from .arming import arm, set_timers
 from .definition import WorkflowDefinition
-from .endings import drop_losers, finish
+from .endings import FINISHED, cancel_children, drop_losers, finish
 from .engine_context import EngineContext
-from .errors import Cancelled
+from .errors import Cancelled, StateMismatch
 from .inbox import ID_MAX
 from .outcome import Completed, ContinueAsNew, Event, Outcome, Suspended, Throw
 from .tables import Workflow, WorkflowStatus, WorkflowSubscription, WorkflowTimer
@@ -58,7 +58,7 @@ def step(
     run: Run, row: Workflow, definition: Definition, waiting: Waiting | None, ready: Ready | None
 ) -> tuple[Workflow, Waiting | None]:
     """Run the code from where it waits to the next wait or the end. `ready` None: it starts, or is cancelled."""
-    cancelling = ready is None and row.cancel_requested
+    cancelling = (ready is None and row.cancel_requested) or row.status is WorkflowStatus.Cancelling
     if waiting is not None and not waiting.plain:
         drop_losers(run, waiting.node)
     event: Event | None = None
@@ -70,20 +70,27 @@ def step(
             for signal_id in ready.taken:
                 if signal_id != ID_MAX:
                     run.signals.delete(signal_id)
-            event = ready.event()
+            event = _event(row, definition, ready)
         try:
             outcome: Outcome = definition.resume(ctx, row.state_data, event)
         except Cancelled:
-            if not row.cancel_requested:
+            if not cancelling:
                 raise
             outcome = Completed(None, b"null")
     elif cancelling:
         outcome = Completed(None, b"null")
     else:
+        if row.steps:  # after continue_as_new
+            run.ctx.db[WorkflowSubscription].delete_where(workflow_id=row.id)
         init = definition.decode_init(bytes(msgspec.json.decode(row.state_data, type=_StartState).init))
         outcome = definition.start(ctx, init)
+    current = run.workflows.get(row.id)
+    if current is None or current.status in FINISHED:  # the step has ended its own workflow
+        cancel_children(run, row.id)
+        return row.replace(status=WorkflowStatus.Cancelled), None
+    row = current
     if isinstance(outcome, Suspended):
-        return _suspended(run, row, waiting, outcome, event)
+        return _suspended(run, row, waiting, outcome, event, cancelling)
     if row.cancel_requested:
         return finish(run, row, WorkflowStatus.Cancelled, "cancelled", "cancelled"), None
     if isinstance(outcome, ContinueAsNew):
@@ -91,15 +98,25 @@ def step(
     return finish(run, row, WorkflowStatus.Completed, "completed", outcome.data.decode()), None
 
 
+def _event(row: Workflow, definition: Definition, ready: Ready) -> Event:
+    """What the code gets; `StateMismatch` when it does not know that any more."""
+    try:
+        return ready.event()
+    except Exception as error:
+        problem = definition.check_state(row.state_data)
+        text = f"what {row.workflow_type} waited for does not fit its code any more: {type(error).__name__}: {error}"
+        raise StateMismatch(problem or text) from error
+
+
 def _suspended(
-    run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None
+    run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None, cancelling: bool
 ) -> tuple[Workflow, Waiting]:
     waiting = Waiting(arm(run, row, outcome.wait), fresh=True)
     if before is None or before.due != waiting.due:
         set_timers(run, row, waiting.due)
     kind = "started" if event is None else "step"
     status = WorkflowStatus.Suspended
-    if row.cancel_requested:
+    if cancelling:
         status = WorkflowStatus.Cancelling
         kind = "cancelling" if row.status is not status else "step"
     row = run.workflows.update(
@@ -119,9 +136,11 @@ def _suspended(
 
 
 def _continued(run: Run, row: Workflow, definition: Definition, outcome: ContinueAsNew) -> Workflow:
-    """Begin again under the same id; unread signals and children stay, deadlines and subscriptions do not."""
+    """Begin again under the same id; unread signals and children stay, deadlines do not.
+
+    Subscriptions go when the code begins, so that no broadcast is missed in between.
+    """
     run.ctx.db[WorkflowTimer].delete_where(workflow_id=row.id)
-    run.ctx.db[WorkflowSubscription].delete_where(workflow_id=row.id)
     row = run.workflows.update(
         row.replace(
             current_step="",

@@ -14,7 +14,20 @@ def author_traceback(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
-    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+    return storable("".join(traceback.format_exception(type(error), error, trace or error.__traceback__)))
+
+
+def error_text(error: BaseException) -> str:
+    """What an exception says, whatever it is."""
+    try:
+        return storable(str(error))
+    except Exception as problem:
+        return f"its text cannot be had: {type(problem).__name__}"
+
+
+def storable(text: str) -> str:
+    """The same as UTF-8 can write it: an error may quote anything."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_ours(trace: TracebackType) -> bool:

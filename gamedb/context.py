@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
+from types import TracebackType
 from typing import Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros
-from gamedb.store import ReadTables, Store, Tables
+from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
 
 
@@ -90,21 +90,33 @@ class ReducerContext:
         """The logger of the module."""
         return self._runtime.log
 
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
+    def savepoint(self) -> Savepoint:
         """A part that can fail alone: `with ctx.savepoint(): ...` undoes its own changes when it raises.
 
         The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
         Savepoints nest.
         """
-        store = self._runtime.store
-        store.savepoint()
-        try:
-            yield
-        except BaseException:
-            store.rollback_to_savepoint()
-            raise
-        store.release()
+        return Savepoint(self._runtime.store)
+
+
+class Savepoint:
+    """What `ctx.savepoint()` gives. Not a generator: an interrupted one would end later, in another transaction."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store.savepoint()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._store.release()
+        else:
+            self._store.rollback_to_savepoint(rebuild=isinstance(error, INTERRUPTS))
 
 
 class ProcedureContext:

@@ -15,7 +15,6 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
@@ -33,7 +32,7 @@ from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
-from gamedb.store import ReadTable, Store, TableData, Tables
+from gamedb.store import INTERRUPTS, ReadTable, Store, TableData, Tables
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
@@ -86,6 +85,7 @@ class Database:
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
+        self._refusal: DatabaseClosed | None = None
         self._thread: SchedulerThread | None = None
         watch(self)
         self._by_function = {f.function: f for f in self.module.functions.values()}
@@ -158,51 +158,55 @@ class Database:
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
         with self.lock:
-            ctx = self._begin(name, sender, connection_id)
+            self._refuse(name)
             try:
+                ctx = self._begin(name, sender, connection_id)
                 result = body(ctx, *arguments)
                 self._commit(ctx, name)
-            except BaseException:
-                self._rollback()
+            except BaseException as error:
+                self._rollback(error)
                 raise
             finally:
-                self._end()
+                running, self.running = self.running, None  # here, as a call could be interrupted before it is done
+                self._end(running)
             return result
 
-    @contextmanager
     def transaction(
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
-    ) -> Iterator[ReducerContext]:
+    ) -> Transaction:
         """A transaction without a reducer: `with db.transaction() as ctx: ctx.db[Player].insert(...)`."""
+        return Transaction(self, name, sender, connection_id)
+
+    # The parts of a transaction, for `execute` and `Transaction` only.
+
+    def _admit(self) -> None:
+        """Wait while the writer is behind; raise when it has failed."""
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
-        with self.lock:
-            ctx = self._begin(name, sender, connection_id)
-            try:
-                yield ctx
-                self._commit(ctx, name)
-            except BaseException:
-                self._rollback()
-                raise
-            finally:
-                self._end()
 
-    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
+    def _refuse(self, name: str) -> None:
+        """Under the lock: raise unless a transaction may begin."""
         if self.running is not None:
             raise TransactionError(
                 f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
                 "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
             )
-        if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+        if self._refusal is not None:
+            raise self._refusal
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
+
+    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
+        """Start it."""
         ctx = ReducerContext(self, sender or self.identity, connection_id)
         self.store.active = True
         self.running = (name, perf_counter(), get_ident())
         return ctx
 
-    def _end(self) -> None:
-        running, self.running = self.running, None
-        assert running is not None
+    def _end(self, running: tuple[str, float, int] | None) -> None:
+        """After it, whatever came of it: warn if it was slow, tell subscribers."""
+        if running is None:  # it was interrupted before it began
+            return
         seconds = perf_counter() - running[1]
         if seconds > self.slow_seconds:
             name = running[0] or "a transaction"
@@ -211,26 +215,50 @@ class Database:
             self._subscriptions.deliver()
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
+        """Keep its changes and hand them to the observers."""
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
                     self._scheduler.before_commit(table, lambda: ctx.micros)
-        changes = self.store.commit()
-        if not changes:
-            return
-        self.last_tx_id += 1
-        if self._durability is not None:
-            self._durability.submit(self.last_tx_id, changes)
-        if self._scheduler.enabled:
-            for table, rows in changes:
-                if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
-                    self._scheduler.after_commit(table, rows)
-        if self._subscriptions.any:
-            self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+        changes = self.store.changes()
+        try:
+            self.store.end()
+            if not changes:
+                return
+            self.last_tx_id += 1
+            if self._durability is not None:
+                self._durability.submit(self.last_tx_id, changes)
+            if self._scheduler.enabled:
+                for table, rows in changes:
+                    if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
+                        self._scheduler.after_commit(table, rows)
+            if self._subscriptions.any:
+                self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+        except BaseException as error:  # neither rolled back nor told to everybody: nothing may build on it
+            self._stop(error)
+            raise
 
-    def _rollback(self) -> None:
-        if self.store.active:
-            self.store.rollback()
+    def _rollback(self, error: BaseException) -> None:
+        """Leave nothing of it."""
+        if self.store.active and self._refusal is None:
+            try:
+                self.store.rollback(rebuild=isinstance(error, INTERRUPTS))
+            except BaseException as first:
+                try:
+                    self.store.rollback(rebuild=True)
+                except BaseException as second:
+                    self._stop(second)
+                    raise
+                if isinstance(first, INTERRUPTS):
+                    raise
+
+    def _stop(self, error: BaseException) -> None:
+        """Accept nothing more, as what is in memory may be half of a transaction; what is on its way to disk is not."""
+        self._refusal = DatabaseClosed(
+            f"database {self.module.name!r} was stopped by {type(error).__name__} in the middle of a commit or "
+            "rollback; close it and open it again"
+        )
+        self.log.error("%s", self._refusal, exc_info=error)
 
     def random_for_transaction(self) -> random.Random:
         """A generator for the running transaction, from the seed, the last commit and the number of generators yet."""
@@ -312,7 +340,8 @@ class Database:
     def view(self, view: Callable[..., Any] | str, /, *args: Any, sender: Identity | None = None) -> Any:
         """The result of a view now, as `sender` sees it."""
         function = self._find(view, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)
 
     @overload
@@ -343,20 +372,20 @@ class Database:
             rows = [what] if isinstance(what, type) else list(what)
             return self._subscriptions.add_tables([self.tables[row].data.schema.name for row in rows], callback)
         function = self._find(what, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.add_view(
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """A moment between transactions: nothing changes until the `with` ends."""
-        with self.lock:
-            if self.running is not None:
-                raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
-            if self._closed:
-                raise DatabaseClosed(f"database {self.module.name!r} was closed")
-            yield
+    def _assert_readable(self) -> None:
+        """Under the lock: raise unless this is a moment between transactions."""
+        if self.running is not None:
+            raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
+        if self._refusal is not None:
+            raise self._refusal
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
 
     # --- clients
 
@@ -431,8 +460,8 @@ class Database:
 
     def run(self) -> None:
         """Drive schedules in a thread from now on, until `close`. Twice is once."""
-        if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+        if self._refusal is not None:
+            raise self._refusal
         if self._thread is None:
             self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
 
@@ -468,6 +497,7 @@ class Database:
             if self._closed:
                 return
             self._closed = True
+            self._refusal = DatabaseClosed(f"database {self.module.name!r} was closed")
         if self._durability is not None:
             self._durability.close()
 
@@ -481,6 +511,53 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<gamedb database {self.module.name}: transaction {self.last_tx_id}>"
+
+
+class Transaction:
+    """What `db.transaction()` gives: it commits at the end of the `with`, and rolls back when that raises."""
+
+    def __init__(self, db: Database, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> None:
+        self._db = db
+        self._name = name
+        self._who = (sender, connection_id)
+
+    def __enter__(self) -> ReducerContext:
+        db = self._db
+        db._admit()
+        if db._is_inside():
+            db._refuse(self._name)
+        lock: Any = db.lock
+        try:
+            lock.acquire()
+            db._refuse(self._name)
+            self._ctx = db._begin(self._name, *self._who)
+        except BaseException as error:
+            if lock._is_owned():  # an interrupt can come between the acquiring and anything that would note it
+                self._leave(error)
+            raise
+        return self._ctx
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        db = self._db
+        try:
+            if error is None:
+                db._commit(self._ctx, self._name)
+            else:
+                db._rollback(error)
+        except BaseException as again:
+            db._rollback(again)
+            raise
+        finally:
+            running, db.running = db.running, None
+            try:
+                db._end(running)
+            finally:
+                db.lock.release()
 
 
 class Caller:
@@ -517,40 +594,48 @@ class Caller:
 class _CommittedTable(ReadTable[R]):
     """A table outside of transactions: each question is answered between two of them."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_assert_readable", "_lock")
 
     def __init__(self, db: Database, data: TableData) -> None:
         super().__init__(data)
-        self._gate = db.reading
+        self._lock = db.lock
+        self._assert_readable = db._assert_readable
 
     def get(self, key: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().get(key)
 
     def find(self, /, **unique: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().find(**unique)
 
     def where(self, /, **equalities: Any) -> list[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().where(**equalities)
 
     def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().between(column, low, high)
 
     def count(self) -> int:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().count()
 
     __len__ = count
 
     def __iter__(self) -> Iterator[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__iter__()
 
     def __contains__(self, row: object) -> bool:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__contains__(row)
 
 

@@ -65,25 +65,32 @@ class Writer:
     def submit(self, tx_id: int, changes: RowChanges) -> None:
         """Note a committed transaction; ids must rise. Never raises: what failed is told by `admit` and `flush`."""
         with self._guard:
-            pending = self._pending
-            for table, rows in changes:
-                final = pending.get(table)
-                if final is None:
-                    final = pending[table] = {}
-                if table in self._row_keys:  # no primary key: the row itself says what to store or delete
-                    for key, before, after in rows:
-                        final[key] = (before, after)
-                else:
-                    for key, _, after in rows:
-                        final[key] = after
-                self.pending_rows += len(rows)
-            self.submitted_tx_id = tx_id
+            try:
+                self._note(tx_id, changes)
+            except BaseException:  # Ctrl-C: once more, so that the disk does not get half of a transaction
+                self._note(tx_id, changes)
+                raise
         if self.pending_rows >= self.queued_rows_max:
             self.blocked = True
             self._urgent.set()
         if self._asleep:
             self._asleep = False
             self._wake.set()
+
+    def _note(self, tx_id: int, changes: RowChanges) -> None:
+        pending = self._pending
+        for table, rows in changes:
+            final = pending.get(table)
+            if final is None:
+                final = pending[table] = {}
+            if table in self._row_keys:  # no primary key: the row itself says what to store or delete
+                for key, before, after in rows:
+                    final[key] = (before, after)
+            else:
+                for key, _, after in rows:
+                    final[key] = after
+            self.pending_rows += len(rows)
+        self.submitted_tx_id = tx_id
 
     @property
     def pending_tx(self) -> int:

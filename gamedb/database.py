@@ -192,7 +192,7 @@ class Database:
                 "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
             )
         if self._refusal is not None:
-            raise self._refusal
+            raise self._refusal.with_traceback(None)
         if self.store.active:  # an interrupt came before the rollback could begin
             self.store.rollback(rebuild=True)
 
@@ -383,7 +383,7 @@ class Database:
         if self.running is not None:
             raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
         if self._refusal is not None:
-            raise self._refusal
+            raise self._refusal.with_traceback(None)
         if self.store.active:  # an interrupt came before the rollback could begin
             self.store.rollback(rebuild=True)
 
@@ -461,7 +461,7 @@ class Database:
     def run(self) -> None:
         """Drive schedules in a thread from now on, until `close`. Twice is once."""
         if self._refusal is not None:
-            raise self._refusal
+            raise self._refusal.with_traceback(None)
         if self._thread is None:
             self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
 

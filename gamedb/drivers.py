@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from typing import Final
 
@@ -22,6 +23,7 @@ class SchedulerThread:
         self._scheduler = scheduler
         self._clock = clock
         self._wake = threading.Event()
+        self._log = logging.getLogger(f"gamedb.{name}")
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=f"gamedb-scheduler-{name}", daemon=True)
         scheduler.on_wake(self._wake.set)
@@ -29,6 +31,12 @@ class SchedulerThread:
         self._thread.start()
 
     def _run(self) -> None:
+        try:
+            self._drive()
+        except BaseException as error:  # a failed disk, or sys.exit() in a reducer: nobody else looks at this thread
+            self._log.critical("schedules have stopped: %r", error, exc_info=error)
+
+    def _drive(self) -> None:
         while not self._stopped:
             self._wake.clear()
             due = self._scheduler.next_due()

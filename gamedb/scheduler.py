@@ -191,9 +191,12 @@ class Scheduler:
         function = self._functions[entry[2]]
         try:
             return self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
-        except Exception as error:
-            self._host.report_failure(function.name, error)
-            return self._host.execute(function.name, self._claim, (entry,)) is not None
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            claimed = self._host.execute(function.name, self._claim, (entry,)) is not None
+            self._host.report_failure(function.name, error)  # not before: if the database has ended, that was the error
+            return claimed
 
     def _claim_and_run(self, ctx: ReducerContext, entry: Entry, invoke: Callable[..., Any]) -> bool:
         row = self._claim(ctx, entry)

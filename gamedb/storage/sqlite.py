@@ -130,6 +130,7 @@ def check_file(path: str) -> None:
             problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         problem = str(error)
+    problem = problem.replace("*** in database main ***", "").strip()
     if problem != "ok":
         raise ForeignFile(
             f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"

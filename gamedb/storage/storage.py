@@ -154,7 +154,7 @@ class Storage:
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
         with self._lock:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             try:
                 self._write_rows(rows, texts)
             except Exception as error:

@@ -58,6 +58,10 @@ class Game:
             self.fired.put(timer.what)
             if timer.what == "bad":
                 raise LookupError("mine")
+            if timer.what == "cancelled":
+                raise asyncio.CancelledError
+            if timer.what == "exit":
+                raise SystemExit
 
         @module.procedure
         def work(ctx: ProcedureContext, job: Job) -> None:
@@ -102,6 +106,25 @@ def test_the_thread_goes_on_after_a_raising_reducer(game: Game, caplog: pytest.L
     game.add(Ring(at=at(0), what="bad"), Ring(at=at(0), what="good"))
     assert [game.next(), game.next()] == ["bad", "good"]
     assert "ring failed" in caplog.text
+
+
+def test_the_thread_goes_on_after_what_is_no_exception_of_the_usual_kind(
+    game: Game, caplog: pytest.LogCaptureFixture
+) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="cancelled"), Ring(at=at(0), what="good"))
+    assert [game.next(), game.next()] == ["cancelled", "good"]
+    assert "ring failed and was rolled back: CancelledError" in caplog.text
+
+
+def test_a_thread_that_must_end_says_so(game: Game, caplog: pytest.LogCaptureFixture) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="exit"))
+    assert game.next() == "exit"
+    assert game.db._thread is not None
+    game.db._thread._thread.join(TIMEOUT)
+    assert "schedules have stopped: SystemExit" in caplog.text
+    assert game.db.read(Ring).count() == 1
 
 
 def test_the_thread_ends_with_the_database(clock: ManualClock) -> None:

@@ -117,9 +117,9 @@ def check_file(path: str) -> None:
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}") from None
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched")
+        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched: give another path")
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched")
+        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched: give another path")
     if int.from_bytes(header[60:64], "big") > FILE_FORMAT:
         raise StorageError(
             f"{path} was written by a newer gamedb (file format {int.from_bytes(header[60:64], 'big')}, this one "

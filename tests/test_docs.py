@@ -8,6 +8,7 @@ line `...`). A block after the line `<!-- not run -->` is left alone.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -76,7 +77,10 @@ def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: 
 
     def run(*arguments: str) -> str:
         command = [sys.executable, *arguments]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     assert run("arena.py") == "Player(id=1, name='ann', hp=70)\n"
     assert run("arena.py") in ("Player(id=1, name='ann', hp=40)\n", "Player(id=1, name='ann', hp=41)\n")

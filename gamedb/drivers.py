@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
 from typing import Final
 
 from gamedb.clock import Clock
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.scheduler import Scheduler
 
 THREAD_BATCH: Final = 1000
@@ -23,7 +23,6 @@ class SchedulerThread:
         self._scheduler = scheduler
         self._clock = clock
         self._wake = threading.Event()
-        self._log = logging.getLogger(f"gamedb.{name}")
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=f"gamedb-scheduler-{name}", daemon=True)
         scheduler.on_wake(self._wake.set)
@@ -32,11 +31,11 @@ class SchedulerThread:
 
     def _run(self) -> None:
         try:
-            self._drive()
-        except BaseException as error:  # a failed disk, or sys.exit() in a reducer: nobody else looks at this thread
-            self._log.critical("schedules have stopped: %r", error, exc_info=error)
+            self._fire_until_stopped()
+        except BaseException as error:  # also sys.exit() in a reducer: nobody else looks at this thread
+            self._scheduler.report_end(error)
 
-    def _drive(self) -> None:
+    def _fire_until_stopped(self) -> None:
         while not self._stopped:
             self._wake.clear()
             due = self._scheduler.next_due()
@@ -77,6 +76,8 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             else:
                 scheduler.run_due(limit=LOOP_BATCH, pooled=True)
                 await asyncio.sleep(0)
+    except (StorageError, DatabaseClosed) as error:
+        scheduler.report_end(error)
     finally:
         scheduler.off_wake(wake)
         off_change()

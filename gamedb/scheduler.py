@@ -8,6 +8,7 @@ It knows no storage; `gamedb.database` gives it transactions, `gamedb.drivers` d
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from gamedb.clock import Clock
 from gamedb.columns import from_micros, micros_of, to_micros
 from gamedb.context import ReducerContext
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
@@ -39,6 +41,7 @@ class Host(Protocol):
     """What the scheduler needs of its database."""
 
     clock: Clock
+    log: logging.Logger
     store: Store
     lock: threading.RLock
 
@@ -282,6 +285,12 @@ class Scheduler:
             if due is not None:
                 heapq.heappush(self._heap, (due, key, number))
                 self.wake()
+
+    def report_end(self, error: BaseException) -> None:
+        """Its driver has stopped: say so once. Most often the database takes nothing any more (a full disk, say)."""
+        refused = isinstance(error, StorageError | DatabaseClosed)
+        text = error if refused else repr(error)
+        self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
 
     def close(self) -> None:
         """Wait for the procedures that are running."""

@@ -123,7 +123,7 @@ def test_a_thread_that_must_end_says_so(game: Game, caplog: pytest.LogCaptureFix
     assert game.next() == "exit"
     assert game.db._thread is not None
     game.db._thread._thread.join(TIMEOUT)
-    assert "schedules have stopped: SystemExit" in caplog.text
+    assert "schedules stopped: SystemExit" in caplog.text
     assert game.db.read(Ring).count() == 1
 
 

@@ -376,7 +376,7 @@ def test_after_a_failed_write_the_database_says_so_everywhere_and_keeps_what_was
     clock.advance(1)  # the thread that drives schedules meets the same refusal, says so and ends
     db._thread._thread.join(10)
     assert not db._thread._thread.is_alive()
-    assert "schedules have stopped" in caplog.text
+    assert "schedules stopped" in caplog.text
     with pytest.raises(WriteFailed):
         db.close()
     with Database(make_module(), tmp_path / "game.db", clock=clock, quiet=True) as db:

@@ -7,6 +7,7 @@ does with its data goes through here; the parts (store, scheduler, storage, subs
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import difflib
 import hashlib
@@ -14,7 +15,11 @@ import logging
 import os
 import random
 import threading
+import warnings
+import weakref
+from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
@@ -22,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from gamedb.clock import Clock, SystemClock
-from gamedb.columns import from_micros
+from gamedb.columns import from_micros, shown
 from gamedb.commit import Commit
 from gamedb.context import ProcedureContext, ReducerContext
 from gamedb.drivers import SchedulerThread, drive
@@ -41,12 +46,18 @@ from gamedb.watchdog import watch
 if TYPE_CHECKING:
     from gamedb.storage import Writer
 
+_log: Final = logging.getLogger("gamedb")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Row)
 
 SLOW_REDUCER: Final = timedelta(milliseconds=100)
 """From how long on a reducer is logged as slow."""
+EXIT_SECONDS_MAX: Final = 5.0
+"""How long the end of the interpreter waits for a transaction of a database that was not closed."""
+NAME_COMPARED_MAX: Final = 100
+"""How much of an unknown name is compared with the known ones, for a hint."""
 
 
 class Database:
@@ -86,7 +97,10 @@ class Database:
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
         self._refusal: DatabaseClosed | None = None
+        self._process = os.getpid()
         self._thread: SchedulerThread | None = None
+        self._durability: Durability | None = None
+        self._writer: Writer | None = None
         watch(self)
         self._by_function = {f.function: f for f in self.module.functions.values()}
 
@@ -97,14 +111,14 @@ class Database:
         self._committed: dict[type[Row], _CommittedTable[Any]] = {}
         self._scheduler = Scheduler(self, self.module.functions)
         self._subscriptions = Subscriptions(self)
-        self._durability: Durability | None = None
-        self._writer: Writer | None = None
+        _unclosed.add(self)
         if path is not None:
             self._durability = Durability(path, self.module, self.store, quiet=quiet)
             self._writer = self._durability.writer
             self.last_tx_id = self._writer.durable_tx_id
         try:
             self._scheduler.rebuild()
+            self._scheduler.begin_lost_phases()
             self._initialise()
             self._end_lost_connections()
         except BaseException:
@@ -271,14 +285,14 @@ class Database:
             return function
         wanted = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
         known = [n for n, f in self.module.functions.items() if f.kind == kind]
-        close = difflib.get_close_matches(wanted, known, 1)
+        close = difflib.get_close_matches(wanted[:NAME_COMPARED_MAX], known, 1)
         if function is not None:
             hint = f"it is a {function.kind}"
         elif close:
             hint = f"did you mean {close[0]!r}?"
         else:
             hint = f"it has: {', '.join(known) or 'none'}"
-        raise UnknownName(f"module {self.module.name!r} has no {kind} {wanted!r}; {hint}")
+        raise UnknownName(f"module {self.module.name!r} has no {kind} {shown(wanted)}; {hint}")
 
     def _allow(self, function: Function, sender: Identity | None) -> None:
         if function.private and sender is not None and sender not in self.operators:
@@ -320,6 +334,11 @@ class Database:
             asyncio.get_running_loop()
         except RuntimeError:
             return _result(function, asyncio.run(function.invoke(ctx, *arguments)))
+        if self._has_lock():
+            raise TransactionError(
+                f"procedure {function.name!r} is async and was called in a callback inside an asyncio loop, where it "
+                "could never begin; start it after the callback: loop.call_soon(...)"
+            )
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
@@ -327,6 +346,10 @@ class Database:
         """Whether this thread is in the running transaction."""
         running = self.running
         return running is not None and running[2] == get_ident()
+
+    def _has_lock(self) -> bool:
+        """Whether this thread is in a transaction or in a callback."""
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # what `threading.Condition` asks, too
 
     # --- reading and following
 
@@ -477,6 +500,8 @@ class Database:
 
     def flush(self, timeout: timedelta | None = None) -> None:
         """Return when everything that is committed by now is on disk. `WriteFailed` when it cannot be."""
+        if self._process != os.getpid():
+            raise self._closed_error()
         if self._durability is not None:
             self._durability.flush(timeout)
 
@@ -486,20 +511,41 @@ class Database:
         return self.last_tx_id if self._writer is None else self._writer.durable_tx_id
 
     def close(self) -> None:
-        """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self._is_inside():
+        """Stop schedules, write what is committed, release the file. Twice is once.
+
+        It waits for the scheduled procedures that are running; only in a callback, where they would have to wait for
+        it in turn, it does not, and they get a `DatabaseClosed` at their next transaction.
+        """
+        wait = not self._has_lock()
+        if not wait and self.running is not None:
             raise TransactionError("close() inside a transaction; let it end first")
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.stop()
-        self._scheduler.close()
+            thread.stop(wait=wait)
+        self._scheduler.close(wait=wait)
         with self.lock:
-            if self._closed:
-                return
             self._closed = True
-            self._refusal = DatabaseClosed(f"database {self.module.name!r} was closed")
-        if self._durability is not None:
+            self._refusal = self._closed_error()
+        if self._durability is not None and self._process == os.getpid():
             self._durability.close()
+        _unclosed.discard(self)
+
+    def _closed_error(self) -> DatabaseClosed:
+        if self._process != os.getpid():
+            return DatabaseClosed(
+                f"database {self.module.name!r} was opened by process {self._process}, of which this one is a fork; "
+                "open it after forking"
+            )
+        return DatabaseClosed(f"database {self.module.name!r} was closed")
+
+    def __del__(self) -> None:
+        durability: Durability | None = self.__dict__.get("_durability")
+        if durability is None or self._closed:
+            return
+        warnings.warn(f"{self!r} was not closed; use `with` or close()", ResourceWarning, stacklevel=2, source=self)
+        _abandoned.add(durability)
+        with suppress(RuntimeError):  # at the end of the interpreter `_close_all` does it
+            start_new_thread(_close_abandoned, (durability,))  # not here: any thread may collect, a writer, too
 
     def __enter__(self) -> Self:
         return self
@@ -637,6 +683,52 @@ class _CommittedTable(ReadTable[R]):
         with self._lock:
             self._assert_readable()
             return super().__contains__(row)
+
+
+_unclosed: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: set[Durability] = set()
+"""Of databases that were collected without being closed: about to be closed."""
+
+
+def _close_abandoned(durability: Durability) -> None:
+    try:
+        durability.close()
+    except Exception as error:
+        _log.error("a database that nobody closed lost what it had not written: %s", error)
+    _abandoned.discard(durability)
+
+
+@atexit.register
+def _close_all() -> None:
+    """At the end of the interpreter: write what is committed. Waits for no procedure, and for no reducer for long."""
+    for db in list(_unclosed):
+        if db._durability is None or db._closed:
+            continue
+        db._closed = True
+        db._refusal = db._closed_error()
+        db._scheduler.close(wait=False)
+        if db.lock.acquire(timeout=EXIT_SECONDS_MAX):
+            db.lock.release()
+        _abandoned.add(db._durability)
+    for durability in list(_abandoned):
+        _close_abandoned(durability)
+
+
+def _after_fork() -> None:
+    """In a forked process: threads and file locks stayed behind, so databases with a file are closed here."""
+    _abandoned.clear()
+    for db in list(_unclosed):
+        if db._durability is not None or db.running is not None:
+            db._closed = True
+            db._refusal = db._closed_error()
+        db.lock = threading.RLock()
+        db.running = None
+        db._thread = None
+        db._scheduler.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _identity_of(module: str) -> Identity:

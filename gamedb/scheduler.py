@@ -12,7 +12,6 @@ import logging
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -24,6 +23,7 @@ from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.system import ScheduleState
+from gamedb.workers import Workers
 
 T = TypeVar("T")
 
@@ -68,7 +68,8 @@ class Scheduler:
         self._heap: list[Entry] = []
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Workers | None = None
+        self._closed = False
 
     @property
     def enabled(self) -> bool:
@@ -87,6 +88,30 @@ class Scheduler:
                     heap.append((due, cast("int", key), number))
         heapq.heapify(heap)
         self._heap = heap
+
+    def begin_lost_phases(self) -> None:
+        """After loading: interval rows that have no phase begin one now, and phases without a row end.
+
+        Such rows were written while their table was not scheduled or had another name, or by a migration.
+        """
+        rows = {
+            f"{table.schema.name}/{key}": at
+            for table, column in zip(self._tables, self._columns, strict=True)
+            for key, row in table.rows.items()
+            if isinstance(at := getattr(row, column), timedelta)
+        }
+        lost = {name: at for name, at in rows.items() if name not in self._states.rows}
+        stale = [key for key in self._states.rows if key not in rows]
+        if not self._tables or not (lost or stale):
+            return
+
+        def body(ctx: ReducerContext) -> None:
+            for name, at in lost.items():
+                self._set_phase(name, ctx.micros + micros_of(at))
+            for key in stale:
+                self._states.remove(key)
+
+        self._host.execute("", body, ())
 
     def before_commit(self, table: TableData, micros: Callable[[], int]) -> None:
         """Within the transaction that changed a scheduled table: begin and end the phases of interval rows."""
@@ -167,10 +192,13 @@ class Scheduler:
 
     # --- firing
 
-    def run_due(self, *, limit: int = FIRINGS_MAX, pooled: bool = False) -> int:
+    def run_due(
+        self, *, limit: int = FIRINGS_MAX, pooled: bool = False, failures: type[BaseException] = Exception
+    ) -> int:
         """Fire what is due now, and what becomes due by it; how many rows fired, at most `limit`.
 
-        `pooled`: procedures run in threads beside it, not one after the other.
+        `pooled`: procedures run in threads beside it, not one after the other. `failures`: what a reducer may raise
+        and only fails itself by it; anything else ends the round, and the row is still there.
         """
         fired = 0
         while fired < limit:
@@ -182,21 +210,23 @@ class Scheduler:
                 if self._functions[entry[2]].kind == "procedure":
                     fired += self._fire_procedure(entry, pooled)
                 else:
-                    fired += self._fire(entry)
+                    fired += self._fire(entry, failures)
             except BaseException:  # the loop ends here (Ctrl-C, say), and the row is still there
                 with self._host.lock:
                     heapq.heappush(self._heap, entry)
                 raise
         return fired
 
-    def _fire(self, entry: Entry) -> bool:
+    def _fire(self, entry: Entry, failures: type[BaseException]) -> bool:
         """Fire one entry of the heap; False when its row has gone or moved."""
         function = self._functions[entry[2]]
         try:
             return self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
-        except (KeyboardInterrupt, SystemExit):
-            raise
         except BaseException as error:
+            if not isinstance(error, failures) and isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            if self._closed and isinstance(error, DatabaseClosed):
+                raise
             claimed = self._host.execute(function.name, self._claim, (entry,)) is not None
             self._host.report_failure(function.name, error)  # not before: if the database has ended, that was the error
             return claimed
@@ -206,6 +236,8 @@ class Scheduler:
         if row is None:
             return False
         invoke(ctx, row)
+        if self._current(entry) is not None:  # it put the very same row back, which is no change that would be seen
+            heapq.heappush(self._heap, entry)
         return True
 
     def _current(self, entry: Entry) -> Row | None:
@@ -249,25 +281,27 @@ class Scheduler:
         if row is None:
             self._land(number, key)
         elif not pooled:
-            self._run_procedure(entry, row, once)
+            self._run_procedure(entry, row, once, (Exception, CancelledError))
         else:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(PROCEDURE_THREADS_MAX, thread_name_prefix="gamedb-procedure")
+                self._pool = Workers(PROCEDURE_THREADS_MAX, "gamedb-procedure")
             self._pool.submit(self._run_in_pool, entry, row, once)
         return True
 
     def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
         try:
-            self._run_procedure(entry, row, once)
+            self._run_procedure(entry, row, once, (BaseException,))
+        except DatabaseClosed:
+            pass  # the row is still there: it fires again when the database is opened
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
 
-    def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
+    def _run_procedure(self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]) -> None:
         _, key, number = entry
         function = self._functions[number]
         try:
             self._host.run_procedure(function, (row,))
-        except (Exception, CancelledError) as error:
+        except failures as error:
             self._host.report_failure(function.name, error)
         except BaseException:
             self._in_flight.discard((number, key))
@@ -288,11 +322,19 @@ class Scheduler:
 
     def report_end(self, error: BaseException) -> None:
         """Its driver has stopped: say so once. Most often the database takes nothing any more (a full disk, say)."""
+        if self._closed and isinstance(error, DatabaseClosed):
+            return
         refused = isinstance(error, StorageError | DatabaseClosed)
         text = error if refused else repr(error)
         self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
 
-    def close(self) -> None:
-        """Wait for the procedures that are running."""
+    def forget_threads(self) -> None:
+        """After a fork: the threads of procedures are not in this process."""
+        self._pool = None
+        self._in_flight.clear()
+
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads of procedures, and wait for the procedures that are running (other than the caller)."""
+        self._closed = True
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.stop(wait=wait)

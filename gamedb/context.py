@@ -9,12 +9,13 @@ import logging
 import random
 from contextlib import AbstractContextManager
 from datetime import datetime
+from types import TracebackType
 from typing import Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros
-from gamedb.store import ReadTables, Store, Tables
+from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
 
 
@@ -106,11 +107,11 @@ class ReducerContext:
         The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
         Savepoints nest.
         """
-        return _Savepoint(self._runtime.store)
+        return Savepoint(self._runtime.store)
 
 
-class _Savepoint:
-    """A class and not a generator: it is entered for each step of each workflow."""
+class Savepoint:
+    """What `ctx.savepoint()` gives. Not a generator: an interrupted one would end later, in another transaction."""
 
     __slots__ = ("_store",)
 
@@ -120,11 +121,13 @@ class _Savepoint:
     def __enter__(self) -> None:
         self._store.savepoint()
 
-    def __exit__(self, kind: object, _error: object, _trace: object) -> None:
-        if kind is None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
             self._store.release()
         else:
-            self._store.rollback_to_savepoint()
+            self._store.rollback_to_savepoint(rebuild=isinstance(error, INTERRUPTS))
 
 
 class ProcedureContext:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence as SequenceOf
 from datetime import timedelta
+from threading import TIMEOUT_MAX
 from typing import Final
 
 from gamedb.module import Resolved
@@ -32,6 +34,8 @@ class Durability:
         self._storage = open_storage(path, schemas, module.migrations, name=module.name, progress=progress)
         self._sequences = [data.sequence for data in store.tables.values() if data.sequence is not None]
         self._blocks: dict[str, int] = {}
+        self._closing = threading.Lock()
+        self._closed = False
         try:
             for name, rows in self._storage.load():
                 store.tables[name].load(rows)
@@ -66,13 +70,20 @@ class Durability:
 
     def flush(self, timeout: timedelta | None) -> None:
         """Return when all that was submitted is on disk; `WriteFailed` or `TimeoutError` otherwise."""
-        self.writer.flush(timeout=None if timeout is None else timeout.total_seconds())
+        self.writer.flush(timeout=None if timeout is None else min(timeout.total_seconds(), TIMEOUT_MAX))
 
     def close(self) -> None:
-        """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost."""
-        try:
-            self.writer.close()
-            if self._sequences:
-                self._storage.write_sequences({s.table: s.next for s in self._sequences})
-        finally:
-            self._storage.close()
+        """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost.
+
+        Twice is once, and whoever comes second waits for the first.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self.writer.close()
+                if self._sequences:
+                    self._storage.write_sequences({s.table: s.next for s in self._sequences})
+            finally:
+                self._storage.close()

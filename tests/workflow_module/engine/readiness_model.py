@@ -137,7 +137,7 @@ class World:
         self.run(flow, lambda: next(flow.code))
 
     def deliver(self, flow: Flow, event: tuple[Any, list[Any]]) -> None:
-        if self.faults:
+        if self.faults and flow.kind != "unchecked":
             if flow.cancel_requested:
                 flow.error = True
                 self.finish(flow, "Cancelled")
@@ -165,9 +165,10 @@ class World:
             wanted = step()
             while wanted[0] == "send":
                 target = self.flows[wanted[1]]
-                if not target.finished:
+                error = "WorkflowFinished" if target.finished else "UnknownSignal" if target.shape == "family" else None
+                if error is None:
                     self.signal(target, "Bid", wanted[2])
-                wanted = flow.code.send("WorkflowFinished" if target.finished else None)
+                wanted = flow.code.send(error)
         except StopIteration:
             self.finish(flow, "Cancelled" if flow.cancel_requested else "Completed")
         except Cancel:

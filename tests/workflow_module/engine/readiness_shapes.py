@@ -124,7 +124,6 @@ async def tidy(ctx: WorkflowContext, init: Shape) -> list[str]:
     check()
     try:
         got = await select(Stop, sleep(seconds(init.d)), Bid)
-        check()
         log.append(f"bid {got.amount}" if isinstance(got, Bid) else "other")
     finally:
         await sleep(seconds(3))
@@ -135,7 +134,8 @@ async def tidy(ctx: WorkflowContext, init: Shape) -> list[str]:
 
 SHAPES = {each.name: each for each in (racer, gatherer, waiter, patient, spawner, family, tidy)}
 
-# --- the models: `yield` a wait and get its value; `yield ("send", id, amount)` and get an error's name or None
+# --- the models: they `yield` a wait and get its value ("unchecked" is a select that no `check()` follows), and
+# `yield ["send", id, amount]` and get the name of an error, or None
 
 
 class Cancel(BaseException):
@@ -207,7 +207,7 @@ def family_model(log: list[str], now: int, init: Shape) -> Model:
 
 def tidy_model(log: list[str], now: int, init: Shape) -> Model:
     try:
-        name, value = yield ["select", ("signal", "Stop"), ("after", "sleep", init.d), ("signal", "Bid")]
+        name, value = yield ["unchecked", ("signal", "Stop"), ("after", "sleep", init.d), ("signal", "Bid")]
     except Cancel:  # and not `finally`, which Python would run when it throws the generator away
         yield ["select", ("after", "sleep", 3)]
         log.append("clean")

@@ -65,12 +65,11 @@ class Readiness(RuleBasedStateMachine):
         self.world.start(shape, Shape(d=d, target=target), manual)
         self.settle()
 
-    @precondition(lambda self: self.live)
+    @precondition(lambda self: any(SHAPES[flow.shape].signals for flow in self.live))
     @rule(data=st.data(), amount=st.integers(0, 9), stop=st.booleans())
     def signal(self, data: Any, amount: int, stop: bool) -> None:
-        flow = self.pick(data, self.live)
-        if stop and flow.shape in ("gatherer", "patient"):
-            stop = False
+        flow = self.pick(data, [flow for flow in self.live if SHAPES[flow.shape].signals])
+        stop = stop and "Stop" in SHAPES[flow.shape].signals
         self.game.flows.signal(self.ids[flow.id], Stop() if stop else Bid(amount=amount))
         self.world.signal(flow, "Stop" if stop else "Bid", amount)
         self.settle()

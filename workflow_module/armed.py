@@ -227,7 +227,33 @@ _Counts: TypeAlias = dict[str, int]
 
 def evaluate(node: Node, facts: Facts) -> Ready | None:
     """Whether the wait is over; None when it goes on."""
+    if type(node) is SelectNode and not facts.stored and node.chosen is None:
+        quick = _quick(node, facts)
+        if quick is not None:
+            return quick
     return _evaluate(node, facts, {})
+
+
+def _quick(node: SelectNode, facts: Facts) -> Ready | None:
+    """What happens nearly always: a signal comes that a flat select waits for, and none of its deadlines has passed."""
+    incoming = facts.incoming
+    if incoming is None:
+        return None
+    name, winner = incoming.name, None
+    for index, arm in enumerate(node.arms):
+        if isinstance(arm, TimerLeaf):
+            if arm.fired is not None or (arm.due <= facts.now and not facts.manual):
+                return None
+        elif isinstance(arm, SignalLeaf):
+            if arm.due is not None:
+                return None
+            if winner is None and arm.name == name:
+                winner = index
+        else:
+            return None
+    if winner is None:
+        return None
+    return Ready(incoming.micros, lambda: Value(incoming.value), [incoming.id], winner)
 
 
 def _evaluate(node: Node, facts: Facts, counts: _Counts) -> Ready | None:
@@ -292,16 +318,7 @@ def _select(node: SelectNode, facts: Facts, counts: _Counts) -> Ready | None:
         return winner
     best: Ready | None = None
     best_counts: _Counts = counts
-    index = -1
-    for arm in node.arms:
-        index += 1
-        if isinstance(arm, TimerLeaf):  # mostly not due yet
-            if arm.fired is None and (facts.manual or arm.due > facts.now):
-                continue
-        elif isinstance(arm, SignalLeaf) and not facts.stored and arm.due is None and arm.fired is None:
-            incoming = facts.incoming
-            if incoming is None or incoming.name != arm.name:
-                continue
+    for index, arm in enumerate(node.arms):
         own = dict(counts) if counts else {}
         ready = _evaluate(arm, facts, own)
         if ready is not None and (best is None or _earlier(ready, best)):

@@ -71,7 +71,13 @@ def _signal(run: Run, _row: Workflow, wait: SignalWait) -> Node:
 
 
 def _select(run: Run, row: Workflow, wait: SelectWait) -> Node:
-    return SelectNode([arm(run, row, each) for each in wait.arms])
+    nodes: list[Node] = []
+    for each in wait.arms:
+        if type(each) is SignalWait and each.timeout is None:
+            nodes.append(SignalLeaf(each.signal))
+        else:
+            nodes.append(arm(run, row, each))
+    return SelectNode(nodes)
 
 
 def _gather(run: Run, row: Workflow, wait: GatherWait) -> Node:

@@ -220,10 +220,8 @@ class Engine:
                 run.drain()
                 return
         known = ", ".join(name for name, _ in pending) or "none"
-        raise UnknownTimer(
-            f"workflow {workflow_id} ({row.workflow_type}) does not wait for timer {timer_name!r}; "
-            f"it waits for: {known}"
-        )
+        what = f"workflow {workflow_id} ({row.workflow_type})"
+        raise UnknownTimer(f"{what} does not wait for timer {timer_name!r}; it waits for: {known}")
 
     # --- procedures
 

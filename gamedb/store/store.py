@@ -33,7 +33,7 @@ class Store:
     def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
         self.active = False
         self._touched: list[TableData] = []
-        self._frames: list[Frame] = []
+        self._frames: list[Frame | None] = []  # None: nothing had been written when the savepoint began
         self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
 
     def _touch(self, table: TableData) -> Journal:
@@ -103,6 +103,9 @@ class Store:
         """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
         if not self.active:
             raise TransactionError("a savepoint outside a transaction; the context is good until its reducer returns")
+        if not self._touched:
+            self._frames.append(None)
+            return
         self._frames.append(Frame(self._touched))
         for table in self._touched:
             table.journal = table.sequence_saved = None
@@ -111,6 +114,8 @@ class Store:
     def release(self) -> None:
         """End the innermost savepoint and keep its changes."""
         frame = self._frames.pop()
+        if frame is None:
+            return  # nothing was written outside of it: its journals are those of the outer level
         inner = [(table, table.journal, table.sequence_saved) for table in self._touched]
         self._resume(frame)
         for table, journal, sequence_saved in inner:
@@ -128,7 +133,8 @@ class Store:
         """End the innermost savepoint and undo its changes."""
         frame = self._frames.pop()
         self._restore()
-        self._resume(frame)
+        if frame is not None:
+            self._resume(frame)
 
     def _resume(self, frame: Frame) -> None:
         for table in self._touched:

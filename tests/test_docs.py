@@ -8,6 +8,7 @@ line `...`). A block after the line `<!-- not run -->` is left alone.
 
 from __future__ import annotations
 
+import linecache
 import re
 import shlex
 import subprocess
@@ -59,8 +60,12 @@ def test_python_runs_and_prints_what_it_says(
     module = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", module)
     promised = []
+    lines: list[str] = []
     for block in blocks(page, "python"):
         padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
+        lines += ["\n"] * (block.line - len(lines)) + block.text.splitlines(keepends=True)
+        # where workflows find their source
+        monkeypatch.setitem(linecache.cache, str(page), (0, None, lines, str(page)))
         exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
         promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()

@@ -5,8 +5,11 @@ Contexts are thin: they carry who calls and when, and lead to the tables. The da
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import random
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
@@ -34,6 +37,9 @@ class Runtime(Protocol):
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
     ) -> AbstractContextManager[ReducerContext]:
         """A transaction that commits at the end of the `with`, and rolls back when it raises."""
+
+    def when_durable(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call back when all that is committed by now is on disk."""
 
 
 class ReducerContext:
@@ -160,6 +166,29 @@ class ProcedureContext:
     def transaction(self) -> AbstractContextManager[ReducerContext]:
         """A transaction in the caller's name: commits at the end of the `with`, rolls back when it raises."""
         return self._runtime.transaction(sender=self.sender, connection_id=self.connection_id, name=self.name)
+
+    async def durable(self) -> None:
+        """Return when all that is committed by now is on disk; `WriteFailed` when it never will be.
+
+        For what must not be told to the world outside before a crash could no longer undo it.
+        """
+        loop = asyncio.get_running_loop()
+        on_disk: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: Exception | None) -> None:
+            if on_disk.done():
+                return
+            if error is None:
+                on_disk.set_result(None)
+            else:
+                on_disk.set_exception(error)
+
+        def tell(error: Exception | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(settle, error)
+
+        self._runtime.when_durable(tell)
+        await on_disk
 
     @property
     def log(self) -> logging.Logger:

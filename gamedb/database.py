@@ -516,6 +516,16 @@ class Database:
         if self._durability is not None:
             self._durability.flush(timeout)
 
+    def when_durable(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call back once when all that is committed by now is on disk: with None, or with why it never will be.
+
+        The call may come from another thread, and must be short.
+        """
+        if self._writer is None:
+            callback(None)
+        else:
+            self._writer.when_durable(self.last_tx_id, callback)
+
     @property
     def durable_tx_id(self) -> int:
         """The last transaction that is on disk; without storage, the last one."""

@@ -122,6 +122,7 @@ class Procedures:
                     tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
                 return
         try:
+            await ctx.durable()  # or a crash could undo the call, and make it again with another step_key
             result = await self._call(StepContext(ctx, pending, unwanted), pending, unwanted)
             with ctx.transaction() as tx:
                 current = self._engine.pending(tx, pending.id, pending.attempt)

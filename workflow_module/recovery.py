@@ -31,22 +31,27 @@ def recover(engine: Engine, ctx: ReducerContext) -> None:
     reading = {signal.workflow_id for signal in ctx.db[WorkflowSignal]}
     woken = {wake.workflow_id for wake in ctx.db[WorkflowWake]}
     without_code: Counter[str] = Counter()
-    fitting = _Fitting(engine)
+    fitting: set[tuple[str, str]] = set()
+    """Places whose states fit the code: one of each tells for all."""
     for row in list(run.workflows):
-        if row.status in FINISHED:
+        status, workflow_id, wait = row.status, row.id, row.wait_data
+        if status is WorkflowStatus.Failed or status in FINISHED:
             continue
-        if row.workflow_type not in engine.definitions:
+        place = (row.workflow_type, row.current_step)
+        if place in fitting and workflow_id in timed and workflow_id not in reading and not row.cancel_requested:
+            if b'["c"' not in wait and b'["w"' not in wait:
+                continue  # a timer wakes it, and it waits for nothing that could have got lost
+        elif row.workflow_type not in engine.definitions:
             without_code[row.workflow_type] += 1
             continue
         try:
-            problem = fitting.problem(row)
+            problem = None if place in fitting else _problem(engine, row)
             if problem is not None:
-                if row.status is not WorkflowStatus.Failed:
-                    failed(run, row, None, None, StateMismatch(problem))
-            elif row.status is not WorkflowStatus.Failed and row.id not in woken:
-                plain = b'["c"' not in row.wait_data and b'["w"' not in row.wait_data
-                if not plain or row.id not in timed or row.id in reading or row.cancel_requested:
-                    _look(run, row, row.id in reading)
+                failed(run, row, None, None, StateMismatch(problem))
+                continue
+            fitting.add(place)
+            if workflow_id not in woken:
+                _look(run, row, workflow_id in reading)
         except Exception as error:  # the others shall go on
             ctx.log.error("workflow %d (%s) cannot be looked after", row.id, row.workflow_type, exc_info=error)
     _calls(run)
@@ -55,21 +60,11 @@ def recover(engine: Engine, ctx: ReducerContext) -> None:
         ctx.log.error("%d unfinished workflow(s) of type %r wait for their code: it is not installed", count, name)
 
 
-class _Fitting:
-    """Which states fit the code: one of each place tells for all, unless it does not fit."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._known: dict[tuple[str, str], bool] = {}
-
-    def problem(self, row: Workflow) -> str | None:
-        """Why the code cannot go on with a workflow; None when it can."""
-        place = (row.workflow_type, row.current_step)
-        if not row.current_step or self._known.get(place):
-            return None
-        problem = self._engine.definitions[row.workflow_type].check_state(row.state_data)
-        self._known.setdefault(place, problem is None)
-        return problem
+def _problem(engine: Engine, row: Workflow) -> str | None:
+    """Why the code cannot go on with a workflow; None when it can."""
+    if not row.current_step:
+        return None
+    return engine.definitions[row.workflow_type].check_state(row.state_data)
 
 
 def _look(run: Run, row: Workflow, unread: bool) -> None:

@@ -427,6 +427,27 @@ def test_a_procedure_acts_in_the_name_of_its_caller(procedures: Database) -> Non
         procedures.caller(ANN).call_procedure("secret")
 
 
+def test_a_procedure_can_wait_until_what_was_committed_is_on_disk(tmp_path: Path) -> None:
+    module = Module("game")
+
+    @module.table
+    class Note(Row):
+        id: PrimaryKey[AutoInc[u64]] = 0
+
+    @module.procedure
+    async def write(ctx: ProcedureContext) -> bool:
+        with ctx.transaction() as tx:
+            tx.db[Note].insert(Note())
+        await ctx.durable()
+        return opened[-1].durable_tx_id == opened[-1].last_tx_id
+
+    opened: list[Database] = []
+    for path in (None, tmp_path / "game.db"):
+        with Database(module, path) as db:
+            opened.append(db)
+            assert db.call_procedure(write)
+
+
 def test_procedures_can_be_called_inside_a_running_loop(procedures: Database) -> None:
     async def main() -> list[int]:
         return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from engine_support import SECOND, Bid, Faults, Game, Go, Number, Stop, Text, fragile, mark
 
@@ -67,6 +69,25 @@ def test_a_start_with_a_known_correlation_id_joins_that_run() -> None:
     assert game.flows.start(collector, Number(n=100), correlation_id="order-1") == first
     assert game.flows.view(first).init == Number(n=1)
     assert len(game.db.read(Workflow)) == 1
+
+
+def test_starts_at_the_same_time_with_one_id_make_one_run() -> None:
+    game = Game([collector])
+    ids: list[int] = []
+    gate = threading.Barrier(8)
+
+    def begin(n: int) -> None:
+        gate.wait()
+        ids.append(game.flows.start(collector, Number(n=n), correlation_id="x"))
+
+    threads = [threading.Thread(target=begin, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ids) == 8
+    assert len(set(ids)) == 1
+    assert game.row(ids[0]).steps == 1
 
 
 def test_a_correlation_id_belongs_to_its_type() -> None:

@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from gamedb import database
 from gamedb.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +54,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("desk")
 
 
+@pytest.fixture
+def closing() -> Iterator[None]:
+    """A page may leave its databases open, as an interpreter at its prompt does."""
+    yield
+    for left in list(database._unclosed):
+        left.close()
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
+@pytest.mark.usefixtures("closing")
 def test_python_runs_and_prints_what_it_says(
     page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,23 +9,28 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros
+from gamedb.functions import Function
 from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
+
+if TYPE_CHECKING:
+    from gamedb.module import Resolved
 
 
 class Runtime(Protocol):
     """What a context needs of its database."""
 
     clock: Clock
+    module: Resolved
     store: Store
     tables: Tables
     log: logging.Logger
@@ -70,6 +75,11 @@ class ReducerContext:
         self.db = other.db
         self.sender = other.sender
         self.connection_id = other.connection_id
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """What the running module declares, by name: for libraries that look for their own part of it."""
+        return self._runtime.module.functions
 
     @property
     def micros(self) -> int:

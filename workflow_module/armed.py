@@ -335,7 +335,22 @@ def _earlier(ready: Ready, best: Ready) -> bool:
     return bool(ready.taken) and bool(best.taken) and ready.taken[0] < best.taken[0]
 
 
+def _must_wait(node: GatherNode) -> bool:
+    """Whether children or calls are missing and none has failed, which is so for nearly all looks at a large gather."""
+    missing = False
+    for arm in node.arms:
+        if not isinstance(arm, ChildLeaf | CallLeaf):
+            return False
+        if arm.ready is None:
+            missing = True
+        elif arm.failure is not None and not node.return_exceptions:
+            return False
+    return missing
+
+
 def _gather(node: GatherNode, facts: Facts, counts: _Counts) -> Ready | None:
+    if _must_wait(node):
+        return None
     parts: list[Ready] = []
     failure: Ready | None = None
     complete = True

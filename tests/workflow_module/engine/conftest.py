@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from engine_support import Faults
 
+from gamedb import database
+
 
 @pytest.fixture(autouse=True)
 def no_faults() -> Iterator[None]:
@@ -15,3 +17,5 @@ def no_faults() -> Iterator[None]:
     logging.getLogger("gamedb.game").setLevel(logging.NOTSET)
     yield
     Faults.on = False
+    for left in list(database._unclosed):  # games on disk that a test leaves open
+        left.close()

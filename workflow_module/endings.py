@@ -21,7 +21,7 @@ from .tables import (
     WorkflowWake,
 )
 from .timeline import note
-from .tracebacks import author_traceback
+from .tracebacks import author_traceback, error_line
 
 if TYPE_CHECKING:
     from .run import Run
@@ -41,7 +41,7 @@ def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, erro
         row = row.replace(wait_data=encode_node(node))
     row = run.workflows.update(row.replace(status=WorkflowStatus.Failed, error=text, updated_at=run.now))
     note(run, row, "failed", text)
-    tell_parent(run, row, failure=_last_line(text))
+    tell_parent(run, row, failure=error_line(text))
 
 
 def finish(
@@ -77,7 +77,7 @@ def finish(
     if status is WorkflowStatus.Completed:
         tell_parent(run, row, value=detail)
     else:
-        tell_parent(run, row, failure=_last_line(error or kind), cancelled=True)
+        tell_parent(run, row, failure=error_line(error or kind), cancelled=True)
     return row
 
 
@@ -157,11 +157,6 @@ def procedure_ended(
             leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
     run.workflows.update(row.replace(wait_data=encode_node(node)))
     run.wake(row.id)
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "failed"
 
 
 def _later(now: datetime, by: timedelta) -> datetime:

@@ -23,11 +23,15 @@ EXAMPLES = max(1, int(os.environ.get("GAMEDB_FUZZ_STEPS", "2000")) // 100)
 class Readiness(RuleBasedStateMachine):
     """Everything that is done to the engine is done to the model."""
 
+    resumptions_max: int | None = None
+
     def __init__(self) -> None:
         super().__init__()
         Faults.on = False
         self.directory = tempfile.TemporaryDirectory()
-        self.game = Game(SHAPES.values(), Path(self.directory.name, "game.db"), journal=False)
+        self.game = Game(
+            SHAPES.values(), Path(self.directory.name, "game.db"), journal=False, resumptions_max=self.resumptions_max
+        )
         self.game.quiet()
         self.world = World()
         self.ids: dict[int, int] = {}
@@ -78,6 +82,8 @@ class Readiness(RuleBasedStateMachine):
     def jump(self, by: int) -> None:
         self.game.clock.advance(seconds(by))
         self.world.now += by
+        if self.resumptions_max is not None:
+            self.run_due()
 
     @rule()
     def run_due(self) -> None:
@@ -141,6 +147,9 @@ class Readiness(RuleBasedStateMachine):
 
     def settle(self) -> None:
         self.world.drain()
+        if self.resumptions_max is not None:  # what was put off to next transactions
+            self.game.due()
+            self.world.run_due()
         self.learn()
 
     # --- what must hold
@@ -177,7 +186,16 @@ class Readiness(RuleBasedStateMachine):
                 assert to_come <= there, (flow.id, flow.shape)
 
 
-TestReadiness = Readiness.TestCase
-TestReadiness.settings = settings(
+class ReadinessAtTheLimit(Readiness):
+    """The same with two steps in each transaction; whatever is due is fired at once."""
+
+    resumptions_max = 2
+
+
+SETTINGS = settings(
     max_examples=EXAMPLES, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
+TestReadiness = Readiness.TestCase
+TestReadiness.settings = SETTINGS
+TestReadinessAtTheLimit = ReadinessAtTheLimit.TestCase
+TestReadinessAtTheLimit.settings = SETTINGS

@@ -17,6 +17,7 @@ from .armed import (
     TimerLeaf,
 )
 from .tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
+from .tracebacks import error_line
 from .waits import (
     CallWait,
     GatherWait,
@@ -116,7 +117,7 @@ def child_ended(run: Run, leaf: ChildLeaf) -> bool:
     elif child.status is WorkflowStatus.Cancelled:
         leaf.failure, leaf.cancelled = child.error or "cancelled", True
     elif child.status is WorkflowStatus.Failed:
-        leaf.failure = (child.error or "failed").strip().splitlines()[-1]
+        leaf.failure = error_line(child.error or "failed")
     else:
         return False
     leaf.ready = _micros(child.updated_at - EPOCH)

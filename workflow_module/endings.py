@@ -24,7 +24,7 @@ from .tables import (
     WorkflowWake,
 )
 from .timeline import note
-from .tracebacks import author_traceback
+from .tracebacks import author_traceback, error_line
 
 if TYPE_CHECKING:
     from .run import Run
@@ -45,7 +45,7 @@ def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, erro
         row = row.replace(wait_data=encode_node(node))
     row = run.workflows.update(row.replace(status=WorkflowStatus.Failed, error=text, updated_at=run.now))
     note(run, row, "failed", text)
-    tell_parent(run, row, failure=_last_line(text))
+    tell_parent(run, row, failure=error_line(text))
 
 
 def finish(
@@ -81,7 +81,7 @@ def finish(
     if status is WorkflowStatus.Completed:
         tell_parent(run, row, value=detail)
     else:
-        tell_parent(run, row, failure=_last_line(error or kind), cancelled=True)
+        tell_parent(run, row, failure=error_line(error or kind), cancelled=True)
     return row
 
 
@@ -173,7 +173,7 @@ def procedure_ended(
 
 def retry_calls(run: Run, row: Workflow) -> Workflow:
     """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: call again, from attempt 1."""
-    if not row.wait_data or not _last_line(row.error or "").startswith(_PROCEDURE_FAILED):
+    if not row.wait_data or not error_line(row.error or "").startswith(_PROCEDURE_FAILED):
         return row
     table = run.ctx.db[PendingProcedure]
     node = decode_node(row.wait_data)
@@ -186,11 +186,6 @@ def retry_calls(run: Run, row: Workflow) -> Workflow:
     if isinstance(node, SelectNode):
         node.chosen = None
     return run.workflows.update(row.replace(wait_data=encode_node(node)))
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "failed"
 
 
 def _later(now: datetime, by: timedelta) -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 RESUMPTIONS_MAX: Final = 10_000
 """Steps in one transaction; what is left goes on in the next."""
+
+
+CANCEL_HEAD_START: Final = timedelta(minutes=1)
+"""By how much a postponed cancel goes first, or it would never catch up with a workflow that starts itself for ever."""
 
 
 class Run:
@@ -231,7 +235,8 @@ class Run:
             if incoming is not None:
                 self._store(workflow_id, incoming.name, incoming.payload, self.now)
             if not wakes.count(workflow_id=workflow_id):
-                wakes.insert(WorkflowWake(scheduled_at=self.now, workflow_id=workflow_id))
+                at = self.now - CANCEL_HEAD_START if row.cancel_requested else self.now
+                wakes.insert(WorkflowWake(scheduled_at=at, workflow_id=workflow_id))
 
     def _store(self, workflow_id: int, name: str, payload: str, arrived: datetime) -> None:
         self.signals.insert(WorkflowSignal(workflow_id=workflow_id, signal=name, payload=payload, arrived_at=arrived))

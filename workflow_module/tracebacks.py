@@ -17,6 +17,16 @@ def author_traceback(error: BaseException) -> str:
     return storable("".join(traceback.format_exception(type(error), error, trace or error.__traceback__)))
 
 
+def error_line(text: str) -> str:
+    """Of a traceback's text the line that names the error, though its message may have several."""
+    lines = text.strip().splitlines()
+    last_frame = max((number for number, line in enumerate(lines) if line.startswith('  File "')), default=-1)
+    for line in lines[last_frame + 1 :]:
+        if not line.startswith("    "):
+            return line
+    return lines[-1] if lines else "failed"
+
+
 def error_text(error: BaseException) -> str:
     """What an exception says, whatever it is."""
     try:

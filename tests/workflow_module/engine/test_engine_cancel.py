@@ -384,6 +384,47 @@ def test_delete_forgets_a_workflow_in_any_state_and_all_that_belongs_to_it() -> 
     assert {(row.status.value, row.test_mode) for row in left} == {("Cancelled", False), ("Cancelling", True)}
 
 
+def test_every_state_lives_over_a_crash_and_can_go_on(tmp_path: Path) -> None:
+    game = Game([busy, tidy, first, dirty_go], tmp_path / "game.db")
+    game.quiet()
+    flows = states(game)
+    rows = [game.row(flow) for _, flow in flows]
+    game.crash()
+    game.quiet()
+    assert [game.row(flow) for _, flow in flows] == rows
+    suspended, _, parked_first, parked_later, manual = (flow for _, flow in flows)
+    game.flows.signal(suspended, Stop())
+    game.flows.fire_timer(manual, "end")
+    game.advance(5)
+    game.flows.resume(parked_first)
+    game.flows.resume(parked_later)
+    assert [game.status(flow) for _, flow in flows] == [
+        "Completed",
+        "Cancelled",
+        "Completed",
+        "Completed",
+        "Completed",
+    ]
+    assert game.flows.result(parked_later) == "went"
+
+
+@workflow
+async def agent(ctx: WorkflowContext) -> int:
+    return await spawn(agent, None)
+
+
+def test_a_workflow_that_calls_itself_without_end_can_be_removed() -> None:
+    game = Game([agent], resumptions_max=20, journal=False)
+    flow = game.flows.start(agent, None)
+    for _ in range(5):
+        game.db._scheduler.run_due(limit=1)
+    assert len(game.db.read(Workflow)) > 50
+    game.flows.terminate(flow)
+    game.due()
+    assert {row.status.value for row in game.db.read(Workflow)} == {"Cancelled"}
+    game.flows.delete(flow)
+
+
 def test_a_workflow_without_code_can_be_terminated_and_deleted(tmp_path: Path) -> None:
     game = Game([busy, tidy], tmp_path / "game.db")
     one, two = game.flows.start(busy, None), game.flows.start(busy, None)

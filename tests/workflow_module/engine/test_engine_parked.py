@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_support import Bid, Clock, Faults, Game, Go, Stop, fragile, mark, seconds
+from engine_support import Bid, Clock, Faults, Game, GameError, Go, Stop, fragile, mark, seconds
 
 from workflow_module import (
     ChildFailed,
@@ -246,8 +246,29 @@ def test_the_result_of_a_call_is_kept_for_a_parked_step_and_not_called_again() -
     assert game.flows.result(flow) == 42
 
 
-class Box:
-    """Cannot be stored."""
+@workflow
+async def verbose(ctx: WorkflowContext) -> str:
+    raise GameError("first line\nand a second")
+
+
+@workflow
+async def asks_verbose(ctx: WorkflowContext) -> str:
+    handle = start(verbose, None)
+    got: list[str] = []
+    for _ in range(2):
+        try:
+            await handle
+        except ChildFailed as error:
+            got.append(error.error)
+    return "|".join(got)
+
+
+def test_a_parent_gets_the_line_that_names_the_error() -> None:
+    game = Game([verbose, asks_verbose])
+    game.quiet()
+    flow = game.flows.start(asks_verbose, None)
+    line = "engine_support.GameError: first line"
+    assert game.flows.result(flow) == f"{line}|{line}"
 
 
 @workflow

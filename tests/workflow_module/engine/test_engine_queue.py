@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from engine_support import Bid, Faults, Game, Go, Number, Stop, Struct, fragile, mark, seconds
 
+from gamedb import Row
+from gamedb.store import ReadTable
 from workflow_module import (
+    PendingProcedure,
+    Workflow,
     WorkflowContext,
+    WorkflowSignal,
+    WorkflowSubscription,
+    WorkflowTimer,
     gather,
     select,
     signal,
@@ -61,6 +68,33 @@ def test_a_chain_longer_than_the_limit_goes_on_in_next_transactions(limit: int, 
         game.db.run_due(limit=10_000)
     assert game.flows.result(last) == 50
     assert game.db.read(WorkflowWake).count() == 0
+
+
+def test_nothing_that_happens_to_a_workflow_scans_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timers, signals and broadcasts cost what an index costs."""
+    game = Game([link, listener, hub, echo, nursery, eager])
+    flows = [game.flows.start(listener, Number(n=n)) for n in range(3)]
+
+    def no_scan(table: ReadTable[Row]) -> list[Row]:
+        raise AssertionError(f"a scan of {table!r}")
+
+    monkeypatch.setattr(ReadTable, "_all", no_scan)
+    first, last = chain(game, 5)
+    game.flows.signal(first, Bid(amount=1))
+    game.flows.broadcast(Bid(amount=1), "all")
+    game.flows.start(hub, Number(n=2), entity_id=1, correlation_id="hub")
+    game.flows.signal_entity(1, Bid(amount=1))
+    game.flows.signal(flows[0], Stop())
+    game.flows.start(nursery, None)
+    game.advance(100)
+    game.flows.cancel(flows[1])
+    game.flows.delete(flows[2])
+    game.flows.result(last)
+    for row in (Workflow, WorkflowTimer, WorkflowSignal, WorkflowSubscription, PendingProcedure, WorkflowWake):
+        table = game.db.tables[row]
+        known = [set(index) for index in table.data.indexes] + [{table._pk}]
+        for columns in table._finders:
+            assert any(index <= set(columns) for index in known), f"{row.__name__} is scanned by {columns}"
 
 
 class Ping(Struct):

@@ -43,8 +43,14 @@ def micros_of(duration: timedelta) -> int:
 
 
 def shown(value: object) -> str:
-    """A value for an error message: its `repr`, cut when long."""
-    text = repr(value)
+    """A value for an error message: its `repr`, cut when long. Never raises, whatever the value is."""
+    if isinstance(value, str | bytes) and len(value) > 200:
+        value = value[:200]
+    try:
+        text = repr(value)
+    except Exception:  # nested too deep, a number of too many digits, a __repr__ that fails
+        bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
+        text = f"<{type(value).__name__}{bits} that cannot be shown>"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -141,7 +147,7 @@ class IntType(ColumnType):
             self.refuse(value, path)
         number = int(value)
         if not self.low <= number <= self.high:
-            raise ColumnError(f"{path}: {number} is out of range for {self.name} ({self.low}..{self.high})")
+            raise ColumnError(f"{path}: {shown(number)} is out of range for {self.name} ({self.low}..{self.high})")
         return number
 
 
@@ -529,7 +535,11 @@ class ProductType(_Compound):
         fields = {
             name: self.fields[name].from_json(item, f"{path}.{name}" if path else name) for name, item in value.items()
         }
-        return self.coerce(self.cls(**fields), path)
+        try:
+            made = self.cls(**fields)
+        except Exception as error:  # its own __post_init__, say
+            raise ColumnError(f"{path}: {self.name} cannot be made of this: {error!r}") from error
+        return self.coerce(made, path)
 
     def describe(self) -> Any:
         return {"product": [[name, kind.describe()] for name, kind in self.fields.items()]}

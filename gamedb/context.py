@@ -9,22 +9,28 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros
-from gamedb.store import ReadTables, Store, Tables
+from gamedb.functions import Function
+from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
+
+if TYPE_CHECKING:
+    from gamedb.module import Resolved
 
 
 class Runtime(Protocol):
     """What a context needs of its database."""
 
     clock: Clock
+    module: Resolved
     store: Store
     tables: Tables
     log: logging.Logger
@@ -71,6 +77,11 @@ class ReducerContext:
         self.connection_id = other.connection_id
 
     @property
+    def functions(self) -> Mapping[str, Function]:
+        """What the running module declares, by name: for libraries that look for their own part of it."""
+        return self._runtime.module.functions
+
+    @property
     def micros(self) -> int:
         """The time of the transaction, in microseconds since the Unix epoch; the same however long it takes."""
         try:
@@ -112,11 +123,11 @@ class ReducerContext:
         The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
         Savepoints nest.
         """
-        return _Savepoint(self._runtime.store)
+        return Savepoint(self._runtime.store)
 
 
-class _Savepoint:
-    """A class and not a generator: it is entered for each step of each workflow."""
+class Savepoint:
+    """What `ctx.savepoint()` gives. Not a generator: an interrupted one would end later, in another transaction."""
 
     __slots__ = ("_store",)
 
@@ -126,11 +137,13 @@ class _Savepoint:
     def __enter__(self) -> None:
         self._store.savepoint()
 
-    def __exit__(self, kind: object, _error: object, _trace: object) -> None:
-        if kind is None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
             self._store.release()
         else:
-            self._store.rollback_to_savepoint()
+            self._store.rollback_to_savepoint(rebuild=isinstance(error, INTERRUPTS))
 
 
 class ProcedureContext:

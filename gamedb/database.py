@@ -7,6 +7,7 @@ does with its data goes through here; the parts (store, scheduler, storage, subs
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import difflib
 import hashlib
@@ -14,8 +15,11 @@ import logging
 import os
 import random
 import threading
+import warnings
+import weakref
+from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
@@ -23,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from gamedb.clock import Clock, SystemClock
-from gamedb.columns import from_micros
+from gamedb.columns import from_micros, shown
 from gamedb.commit import Commit
 from gamedb.context import ProcedureContext, ReducerContext
 from gamedb.drivers import SchedulerThread, drive
@@ -33,7 +37,7 @@ from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
-from gamedb.store import ReadTable, Store, TableData, Tables
+from gamedb.store import INTERRUPTS, ReadTable, Store, TableData, Tables
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
@@ -42,12 +46,18 @@ from gamedb.watchdog import watch
 if TYPE_CHECKING:
     from gamedb.storage import Writer
 
+_log: Final = logging.getLogger("gamedb")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Row)
 
 SLOW_REDUCER: Final = timedelta(milliseconds=100)
 """From how long on a reducer is logged as slow."""
+EXIT_SECONDS_MAX: Final = 5.0
+"""How long the end of the interpreter waits for a transaction of a database that was not closed."""
+NAME_COMPARED_MAX: Final = 100
+"""How much of an unknown name is compared with the known ones, for a hint."""
 
 
 class Database:
@@ -86,7 +96,11 @@ class Database:
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
+        self._refusal: DatabaseClosed | None = None
+        self._process = os.getpid()
         self._thread: SchedulerThread | None = None
+        self._durability: Durability | None = None
+        self._writer: Writer | None = None
         watch(self)
         self._by_function = {f.function: f for f in self.module.functions.values()}
 
@@ -97,14 +111,14 @@ class Database:
         self._committed: dict[type[Row], _CommittedTable[Any]] = {}
         self._scheduler = Scheduler(self, self.module.functions)
         self._subscriptions = Subscriptions(self)
-        self._durability: Durability | None = None
-        self._writer: Writer | None = None
+        _unclosed.add(self)
         if path is not None:
             self._durability = Durability(path, self.module, self.store, quiet=quiet)
             self._writer = self._durability.writer
             self.last_tx_id = self._writer.durable_tx_id
         try:
             self._scheduler.rebuild()
+            self._scheduler.begin_lost_phases()
             self._initialise()
             for opening in self.module.openings:
                 self.execute("open", opening, ())
@@ -160,51 +174,55 @@ class Database:
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
         with self.lock:
-            ctx = self._begin(name, sender, connection_id)
+            self._refuse(name)
             try:
+                ctx = self._begin(name, sender, connection_id)
                 result = body(ctx, *arguments)
                 self._commit(ctx, name)
-            except BaseException:
-                self._rollback()
+            except BaseException as error:
+                self._rollback(error)
                 raise
             finally:
-                self._end()
+                running, self.running = self.running, None  # here, as a call could be interrupted before it is done
+                self._end(running)
             return result
 
-    @contextmanager
     def transaction(
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
-    ) -> Iterator[ReducerContext]:
+    ) -> Transaction:
         """A transaction without a reducer: `with db.transaction() as ctx: ctx.db[Player].insert(...)`."""
+        return Transaction(self, name, sender, connection_id)
+
+    # The parts of a transaction, for `execute` and `Transaction` only.
+
+    def _admit(self) -> None:
+        """Wait while the writer is behind; raise when it has failed."""
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
-        with self.lock:
-            ctx = self._begin(name, sender, connection_id)
-            try:
-                yield ctx
-                self._commit(ctx, name)
-            except BaseException:
-                self._rollback()
-                raise
-            finally:
-                self._end()
 
-    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
+    def _refuse(self, name: str) -> None:
+        """Under the lock: raise unless a transaction may begin."""
         if self.running is not None:
             raise TransactionError(
                 f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
                 "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
             )
-        if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
+
+    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
+        """Start it."""
         ctx = ReducerContext(self, sender or self.identity, connection_id)
         self.store.active = True
         self.running = (name, perf_counter(), get_ident())
         return ctx
 
-    def _end(self) -> None:
-        running, self.running = self.running, None
-        assert running is not None
+    def _end(self, running: tuple[str, float, int] | None) -> None:
+        """After it, whatever came of it: warn if it was slow, tell subscribers."""
+        if running is None:  # it was interrupted before it began
+            return
         seconds = perf_counter() - running[1]
         if seconds > self.slow_seconds:
             name = running[0] or "a transaction"
@@ -213,26 +231,50 @@ class Database:
             self._subscriptions.deliver()
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
+        """Keep its changes and hand them to the observers."""
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
                     self._scheduler.before_commit(table, lambda: ctx.micros)
-        changes = self.store.commit()
-        if not changes:
-            return
-        self.last_tx_id += 1
-        if self._durability is not None:
-            self._durability.submit(self.last_tx_id, changes)
-        if self._scheduler.enabled:
-            for table, rows in changes:
-                if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
-                    self._scheduler.after_commit(table, rows)
-        if self._subscriptions.any:
-            self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+        changes = self.store.changes()
+        try:
+            self.store.end()
+            if not changes:
+                return
+            self.last_tx_id += 1
+            if self._durability is not None:
+                self._durability.submit(self.last_tx_id, changes)
+            if self._scheduler.enabled:
+                for table, rows in changes:
+                    if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
+                        self._scheduler.after_commit(table, rows)
+            if self._subscriptions.any:
+                self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+        except BaseException as error:  # neither rolled back nor told to everybody: nothing may build on it
+            self._stop(error)
+            raise
 
-    def _rollback(self) -> None:
-        if self.store.active:
-            self.store.rollback()
+    def _rollback(self, error: BaseException) -> None:
+        """Leave nothing of it."""
+        if self.store.active and self._refusal is None:
+            try:
+                self.store.rollback(rebuild=isinstance(error, INTERRUPTS))
+            except BaseException as first:
+                try:
+                    self.store.rollback(rebuild=True)
+                except BaseException as second:
+                    self._stop(second)
+                    raise
+                if isinstance(first, INTERRUPTS):
+                    raise
+
+    def _stop(self, error: BaseException) -> None:
+        """Accept nothing more, as what is in memory may be half of a transaction; what is on its way to disk is not."""
+        self._refusal = DatabaseClosed(
+            f"database {self.module.name!r} was stopped by {type(error).__name__} in the middle of a commit or "
+            "rollback; close it and open it again"
+        )
+        self.log.error("%s", self._refusal, exc_info=error)
 
     def random_for_transaction(self) -> random.Random:
         """A generator for the running transaction, from the seed, the last commit and the number of generators yet."""
@@ -245,14 +287,14 @@ class Database:
             return function
         wanted = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
         known = [n for n, f in self.module.functions.items() if f.kind == kind]
-        close = difflib.get_close_matches(wanted, known, 1)
+        close = difflib.get_close_matches(wanted[:NAME_COMPARED_MAX], known, 1)
         if function is not None:
             hint = f"it is a {function.kind}"
         elif close:
             hint = f"did you mean {close[0]!r}?"
         else:
             hint = f"it has: {', '.join(known) or 'none'}"
-        raise UnknownName(f"module {self.module.name!r} has no {kind} {wanted!r}; {hint}")
+        raise UnknownName(f"module {self.module.name!r} has no {kind} {shown(wanted)}; {hint}")
 
     def _allow(self, function: Function, sender: Identity | None) -> None:
         if function.private and sender is not None and sender not in self.operators:
@@ -303,6 +345,11 @@ class Database:
             asyncio.get_running_loop()
         except RuntimeError:
             return _result(function, asyncio.run(function.invoke(ctx, *arguments)))
+        if self._has_lock():
+            raise TransactionError(
+                f"procedure {function.name!r} is async and was called in a callback inside an asyncio loop, where it "
+                "could never begin; start it after the callback: loop.call_soon(...)"
+            )
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
@@ -310,6 +357,10 @@ class Database:
         """Whether this thread is in the running transaction."""
         running = self.running
         return running is not None and running[2] == get_ident()
+
+    def _has_lock(self) -> bool:
+        """Whether this thread is in a transaction or in a callback."""
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # what `threading.Condition` asks, too
 
     # --- reading and following
 
@@ -323,7 +374,8 @@ class Database:
     def view(self, view: Callable[..., Any] | str, /, *args: Any, sender: Identity | None = None) -> Any:
         """The result of a view now, as `sender` sees it."""
         function = self._find(view, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)
 
     @overload
@@ -354,20 +406,20 @@ class Database:
             rows = [what] if isinstance(what, type) else list(what)
             return self._subscriptions.add_tables([self.tables[row].data.schema.name for row in rows], callback)
         function = self._find(what, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.add_view(
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """A moment between transactions: nothing changes until the `with` ends."""
-        with self.lock:
-            if self.running is not None:
-                raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
-            if self._closed:
-                raise DatabaseClosed(f"database {self.module.name!r} was closed")
-            yield
+    def _assert_readable(self) -> None:
+        """Under the lock: raise unless this is a moment between transactions."""
+        if self.running is not None:
+            raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
 
     # --- clients
 
@@ -442,8 +494,8 @@ class Database:
 
     def run(self) -> None:
         """Drive schedules in a thread from now on, until `close`. Twice is once."""
-        if self._closed:
-            raise DatabaseClosed(f"database {self.module.name!r} was closed")
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
         if self._thread is None:
             self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
 
@@ -459,6 +511,8 @@ class Database:
 
     def flush(self, timeout: timedelta | None = None) -> None:
         """Return when everything that is committed by now is on disk. `WriteFailed` when it cannot be."""
+        if self._process != os.getpid():
+            raise self._closed_error()
         if self._durability is not None:
             self._durability.flush(timeout)
 
@@ -478,19 +532,41 @@ class Database:
         return self.last_tx_id if self._writer is None else self._writer.durable_tx_id
 
     def close(self) -> None:
-        """Stop schedules, write what is committed, release the file. Twice is once."""
-        if self._is_inside():
+        """Stop schedules, write what is committed, release the file. Twice is once.
+
+        It waits for the scheduled procedures that are running; only in a callback, where they would have to wait for
+        it in turn, it does not, and they get a `DatabaseClosed` at their next transaction.
+        """
+        wait = not self._has_lock()
+        if not wait and self.running is not None:
             raise TransactionError("close() inside a transaction; let it end first")
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.stop()
-        self._scheduler.close()
+            thread.stop(wait=wait)
+        self._scheduler.close(wait=wait)
         with self.lock:
-            if self._closed:
-                return
             self._closed = True
-        if self._durability is not None:
+            self._refusal = self._closed_error()
+        if self._durability is not None and self._process == os.getpid():
             self._durability.close()
+        _unclosed.discard(self)
+
+    def _closed_error(self) -> DatabaseClosed:
+        if self._process != os.getpid():
+            return DatabaseClosed(
+                f"database {self.module.name!r} was opened by process {self._process}, of which this one is a fork; "
+                "open it after forking"
+            )
+        return DatabaseClosed(f"database {self.module.name!r} was closed")
+
+    def __del__(self) -> None:
+        durability: Durability | None = self.__dict__.get("_durability")
+        if durability is None or self._closed:
+            return
+        warnings.warn(f"{self!r} was not closed; use `with` or close()", ResourceWarning, stacklevel=2, source=self)
+        _abandoned.add(durability)
+        with suppress(RuntimeError):  # at the end of the interpreter `_close_all` does it
+            start_new_thread(_close_abandoned, (durability,))  # not here: any thread may collect, a writer, too
 
     def __enter__(self) -> Self:
         return self
@@ -502,6 +578,53 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<gamedb database {self.module.name}: transaction {self.last_tx_id}>"
+
+
+class Transaction:
+    """What `db.transaction()` gives: it commits at the end of the `with`, and rolls back when that raises."""
+
+    def __init__(self, db: Database, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> None:
+        self._db = db
+        self._name = name
+        self._who = (sender, connection_id)
+
+    def __enter__(self) -> ReducerContext:
+        db = self._db
+        db._admit()
+        if db._is_inside():
+            db._refuse(self._name)
+        lock: Any = db.lock
+        try:
+            lock.acquire()
+            db._refuse(self._name)
+            self._ctx = db._begin(self._name, *self._who)
+        except BaseException as error:
+            if lock._is_owned():  # an interrupt can come between the acquiring and anything that would note it
+                self._leave(error)
+            raise
+        return self._ctx
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        db = self._db
+        try:
+            if error is None:
+                db._commit(self._ctx, self._name)
+            else:
+                db._rollback(error)
+        except BaseException as again:
+            db._rollback(again)
+            raise
+        finally:
+            running, db.running = db.running, None
+            try:
+                db._end(running)
+            finally:
+                db.lock.release()
 
 
 class Caller:
@@ -538,42 +661,96 @@ class Caller:
 class _CommittedTable(ReadTable[R]):
     """A table outside of transactions: each question is answered between two of them."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_assert_readable", "_lock")
 
     def __init__(self, db: Database, data: TableData) -> None:
         super().__init__(data)
-        self._gate = db.reading
+        self._lock = db.lock
+        self._assert_readable = db._assert_readable
 
     def get(self, key: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().get(key)
 
     def find(self, /, **unique: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().find(**unique)
 
     def where(self, /, **equalities: Any) -> list[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().where(**equalities)
 
     def between(self, column: str | tuple[str, ...], low: Any, high: Any, *, limit: int | None = None) -> list[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().between(column, low, high, limit=limit)
 
     def count(self, **equalities: Any) -> int:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().count(**equalities)
 
     def __len__(self) -> int:
         return self.count()
 
     def __iter__(self) -> Iterator[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__iter__()
 
     def __contains__(self, row: object) -> bool:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__contains__(row)
+
+
+_unclosed: weakref.WeakSet[Database] = weakref.WeakSet()
+_abandoned: set[Durability] = set()
+"""Of databases that were collected without being closed: about to be closed."""
+
+
+def _close_abandoned(durability: Durability) -> None:
+    try:
+        durability.close()
+    except Exception as error:
+        _log.error("a database that nobody closed lost what it had not written: %s", error)
+    _abandoned.discard(durability)
+
+
+@atexit.register
+def _close_all() -> None:
+    """At the end of the interpreter: write what is committed. Waits for no procedure, and for no reducer for long."""
+    for db in list(_unclosed):
+        if db._durability is None or db._closed:
+            continue
+        db._closed = True
+        db._refusal = db._closed_error()
+        db._scheduler.close(wait=False)
+        if db.lock.acquire(timeout=EXIT_SECONDS_MAX):
+            db.lock.release()
+        _abandoned.add(db._durability)
+    for durability in list(_abandoned):
+        _close_abandoned(durability)
+
+
+def _after_fork() -> None:
+    """In a forked process: threads and file locks stayed behind, so databases with a file are closed here."""
+    _abandoned.clear()
+    for db in list(_unclosed):
+        if db._durability is not None or db.running is not None:
+            db._closed = True
+            db._refusal = db._closed_error()
+        db.lock = threading.RLock()
+        db.running = None
+        db._thread = None
+        db._scheduler.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _identity_of(module: str) -> Identity:

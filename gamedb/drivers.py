@@ -1,4 +1,7 @@
-"""Who calls the scheduler: a thread or an asyncio loop, asleep until something is due. By hand it is `db.run_due()`."""
+"""Who calls the scheduler: a thread or an asyncio loop, asleep until something is due. By hand it is `db.run_due()`.
+
+Here are also the threads in which scheduled procedures run beside it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class SchedulerThread:
     def _run(self) -> None:
         try:
             self._fire_until_stopped()
-        except (StorageError, DatabaseClosed) as error:
+        except BaseException as error:  # also sys.exit() in a reducer: nobody else looks at this thread
             self._scheduler.report_end(error)
 
     def _fire_until_stopped(self) -> None:
@@ -43,13 +46,14 @@ class SchedulerThread:
             if seconds is None or seconds > 0:
                 self._wake.wait(seconds)
             else:
-                self._scheduler.run_due(limit=THREAD_BATCH, pooled=True)
+                # nobody would see what is raised here, so whatever a reducer raises is its failure
+                self._scheduler.run_due(limit=THREAD_BATCH, pooled=True, failures=BaseException)
 
-    def stop(self) -> None:
-        """Stop after the firing that is under way."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Stop after the firing that is under way, and wait for its end."""
         self._stopped = True
         self._wake.set()
-        if threading.current_thread() is not self._thread:
+        if wait and threading.current_thread() is not self._thread:
             self._thread.join()
         self._scheduler.off_wake(self._wake.set)
         self._off_change()
@@ -61,7 +65,8 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
     changed = asyncio.Event()
 
     def wake() -> None:
-        loop.call_soon_threadsafe(changed.set)
+        with contextlib.suppress(RuntimeError):  # a loop that was closed under its task hears nothing any more
+            loop.call_soon_threadsafe(changed.set)
 
     scheduler.on_wake(wake)
     off_change = clock.on_change(wake)

@@ -5,10 +5,13 @@ Made only for a database that has a path; imports the storage room, which is slo
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence as SequenceOf
 from datetime import timedelta
+from threading import TIMEOUT_MAX
 from typing import Final
 
 from gamedb.module import Resolved
@@ -32,9 +35,10 @@ class Durability:
         self._storage = open_storage(path, schemas, module.migrations, name=module.name, progress=progress)
         self._sequences = [data.sequence for data in store.tables.values() if data.sequence is not None]
         self._blocks: dict[str, int] = {}
+        self._closing = threading.Lock()
+        self._closed = False
         try:
-            for name, rows in self._storage.load():
-                store.tables[name].load(rows)
+            self._load(store)
             for sequence in self._sequences:
                 sequence.next = sequence.handed = self._storage.sequences.get(sequence.table, 1)
                 sequence.extend = self._extend
@@ -43,6 +47,17 @@ class Durability:
             self._storage.close()
             raise
         self.writer = Writer(self._storage)
+
+    def _load(self, store: Store) -> None:
+        """Fill the tables. Rows are no work for the garbage collector, which would look at a growing heap in vain."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            for name, rows in self._storage.load():
+                store.tables[name].load(rows)
+        finally:
+            if collects:
+                gc.enable()
 
     def _reserve(self, sequences: SequenceOf[Sequence]) -> None:
         """Make higher limits durable, then let the numbers below them be handed out."""
@@ -66,13 +81,20 @@ class Durability:
 
     def flush(self, timeout: timedelta | None) -> None:
         """Return when all that was submitted is on disk; `WriteFailed` or `TimeoutError` otherwise."""
-        self.writer.flush(timeout=None if timeout is None else timeout.total_seconds())
+        self.writer.flush(timeout=None if timeout is None else min(timeout.total_seconds(), TIMEOUT_MAX))
 
     def close(self) -> None:
-        """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost."""
-        try:
-            self.writer.close()
-            if self._sequences:
-                self._storage.write_sequences({s.table: s.next for s in self._sequences})
-        finally:
-            self._storage.close()
+        """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost.
+
+        Twice is once, and whoever comes second waits for the first.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self.writer.close()
+                if self._sequences:
+                    self._storage.write_sequences({s.table: s.next for s in self._sequences})
+            finally:
+                self._storage.close()

@@ -69,7 +69,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(arguments, bytes | str):
             try:
                 arguments = msgspec.json.decode(arguments)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise ArgumentError(f"{self.kind} {self.name!r}: the arguments are not JSON: {error}") from None
         if isinstance(arguments, dict):
             given = dict(arguments)

@@ -12,22 +12,28 @@ import logging
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros, micros_of, to_micros
 from gamedb.context import ReducerContext
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.system import ScheduleState
-from gamedb.workers import ProcedureWorkers
+from gamedb.workers import LoopWorkers, Workers
 
 T = TypeVar("T")
 
 FIRINGS_MAX: Final = 1_000_000
 """How many rows one `run_due` fires at most without the clock moving."""
+PROCEDURE_THREADS_MAX: Final = 32
+"""How many scheduled sync procedures run at once."""
+ASYNC_PROCEDURES_MAX: Final = 1_000
+"""How many scheduled async procedures run at once."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -68,7 +74,9 @@ class Scheduler:
         self._heap: list[Entry] = []
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
-        self._workers = ProcedureWorkers()
+        self._threads: Workers | None = None
+        self._loop: LoopWorkers | None = None
+        self._closed = False
 
     @property
     def enabled(self) -> bool:
@@ -87,6 +95,30 @@ class Scheduler:
                     heap.append((due, cast("int", key), number))
         heapq.heapify(heap)
         self._heap = heap
+
+    def begin_lost_phases(self) -> None:
+        """After loading: interval rows that have no phase begin one now, and phases without a row end.
+
+        Such rows were written while their table was not scheduled or had another name, or by a migration.
+        """
+        rows = {
+            f"{table.schema.name}/{key}": at
+            for table, column in zip(self._tables, self._columns, strict=True)
+            for key, row in table.rows.items()
+            if isinstance(at := getattr(row, column), timedelta)
+        }
+        lost = {name: at for name, at in rows.items() if name not in self._states.rows}
+        stale = [key for key in self._states.rows if key not in rows]
+        if not self._tables or not (lost or stale):
+            return
+
+        def body(ctx: ReducerContext) -> None:
+            for name, at in lost.items():
+                self._set_phase(name, ctx.micros + micros_of(at))
+            for key in stale:
+                self._states.remove(key)
+
+        self._host.execute("", body, ())
 
     def before_commit(self, table: TableData, micros: Callable[[], int]) -> None:
         """Within the transaction that changed a scheduled table: begin and end the phases of interval rows."""
@@ -167,10 +199,13 @@ class Scheduler:
 
     # --- firing
 
-    def run_due(self, *, limit: int = FIRINGS_MAX, pooled: bool = False) -> int:
+    def run_due(
+        self, *, limit: int = FIRINGS_MAX, pooled: bool = False, failures: type[BaseException] = Exception
+    ) -> int:
         """Fire what is due now, and what becomes due by it; how many rows fired, at most `limit`.
 
-        `pooled`: procedures run in threads beside it, not one after the other.
+        `pooled`: procedures run in threads beside it, not one after the other. `failures`: what a reducer may raise
+        and only fails itself by it; anything else ends the round, and the row is still there.
         """
         fired = 0
         while fired < limit:
@@ -182,27 +217,34 @@ class Scheduler:
                 if self._functions[entry[2]].kind == "procedure":
                     fired += self._fire_procedure(entry, pooled)
                 else:
-                    fired += self._fire(entry)
+                    fired += self._fire(entry, failures)
             except BaseException:  # the loop ends here (Ctrl-C, say), and the row is still there
                 with self._host.lock:
                     heapq.heappush(self._heap, entry)
                 raise
         return fired
 
-    def _fire(self, entry: Entry) -> bool:
+    def _fire(self, entry: Entry, failures: type[BaseException]) -> bool:
         """Fire one entry of the heap; False when its row has gone or moved."""
         function = self._functions[entry[2]]
         try:
             return self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
-        except Exception as error:
-            self._host.report_failure(function.name, error)
-            return self._host.execute(function.name, self._claim, (entry,)) is not None
+        except BaseException as error:
+            if not isinstance(error, failures) and isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            if self._closed and isinstance(error, DatabaseClosed):
+                raise
+            claimed = self._host.execute(function.name, self._claim, (entry,)) is not None
+            self._host.report_failure(function.name, error)  # not before: if the database has ended, that was the error
+            return claimed
 
     def _claim_and_run(self, ctx: ReducerContext, entry: Entry, invoke: Callable[..., Any]) -> bool:
         row = self._claim(ctx, entry)
         if row is None:
             return False
         invoke(ctx, row)
+        if self._current(entry) is not None:  # it put the very same row back, which is no change that would be seen
+            heapq.heappush(self._heap, entry)
         return True
 
     def _current(self, entry: Entry) -> Row | None:
@@ -246,16 +288,22 @@ class Scheduler:
         if row is None:
             self._land(number, key)
         elif not pooled:
-            self._run_procedure(entry, row, once)
+            self._run_procedure(entry, row, once, (Exception, CancelledError))
         elif function.is_async:
-            self._workers.submit_async(lambda: self._run_on_loop(entry, row, once))
+            if self._loop is None:
+                self._loop = LoopWorkers(ASYNC_PROCEDURES_MAX, "gamedb-procedures")
+            self._loop.submit(lambda: self._run_on_loop(entry, row, once))
         else:
-            self._workers.submit(lambda: self._run_in_thread(entry, row, once))
+            if self._threads is None:
+                self._threads = Workers(PROCEDURE_THREADS_MAX, "gamedb-procedure")
+            self._threads.submit(self._run_in_thread, entry, row, once)
         return True
 
     def _run_in_thread(self, entry: Entry, row: Row, once: bool) -> None:
         try:
-            self._run_procedure(entry, row, once)
+            self._run_procedure(entry, row, once, (BaseException,))
+        except DatabaseClosed:
+            pass  # the row is still there: it fires again when the database is opened
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
 
@@ -263,16 +311,17 @@ class Scheduler:
         function = self._functions[entry[2]]
         try:
             await self._host.run_procedure_async(function, (row,))
-        except (Exception, CancelledError) as error:
+        except BaseException as error:
             self._host.report_failure(function.name, error)
-        self._procedure_ended(entry, once)
+        with suppress(DatabaseClosed):  # the row is still there: it fires again when the database is opened
+            self._procedure_ended(entry, once)
 
-    def _run_procedure(self, entry: Entry, row: Row, once: bool) -> None:
+    def _run_procedure(self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]) -> None:
         _, key, number = entry
         function = self._functions[number]
         try:
             self._host.run_procedure(function, (row,))
-        except (Exception, CancelledError) as error:
+        except failures as error:
             self._host.report_failure(function.name, error)
         except BaseException:
             self._in_flight.discard((number, key))
@@ -295,10 +344,23 @@ class Scheduler:
                 heapq.heappush(self._heap, (due, key, number))
                 self.wake()
 
-    def report_end(self, error: Exception) -> None:
-        """The database takes nothing any more (a full disk, say), so its driver has stopped: say so once."""
-        self._host.log.error("schedules stopped: %s", error)
+    def report_end(self, error: BaseException) -> None:
+        """Its driver has stopped: say so once. Most often the database takes nothing any more (a full disk, say)."""
+        if self._closed and isinstance(error, DatabaseClosed):
+            return
+        refused = isinstance(error, StorageError | DatabaseClosed)
+        text = error if refused else repr(error)
+        self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
 
-    def close(self) -> None:
-        """Wait for the procedures that are running."""
-        self._workers.close()
+    def forget_threads(self) -> None:
+        """After a fork: the threads of procedures are not in this process."""
+        self._threads = self._loop = None
+        self._in_flight.clear()
+
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads of procedures, and wait for the procedures that are running (other than the caller)."""
+        self._closed = True
+        if self._threads is not None:
+            self._threads.stop(wait=wait)
+        if self._loop is not None:
+            self._loop.stop(wait=wait)

@@ -9,18 +9,20 @@ line `...`). A block after the line `<!-- not run -->` is left alone.
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-from mypy import api
 from typer.testing import CliRunner
 
+from gamedb import database
 from gamedb.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +54,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("desk")
 
 
+@pytest.fixture
+def closing() -> Iterator[None]:
+    """A page may leave its databases open, as an interpreter at its prompt does."""
+    yield
+    for left in list(database._unclosed):
+        left.close()
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
+@pytest.mark.usefixtures("closing")
 def test_python_runs_and_prints_what_it_says(
     page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,7 +93,10 @@ def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: 
 
     def run(*arguments: str) -> str:
         command = [sys.executable, *arguments]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     assert run("arena.py") == "Player(id=1, name='ann', hp=70)\n"
     assert run("arena.py") in ("Player(id=1, name='ann', hp=40)\n", "Player(id=1, name='ann', hp=41)\n")
@@ -90,14 +104,6 @@ def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: 
     assert len(commands) == 2
     for command in commands:
         assert "arena" in run("-m", "gamedb", *shlex.split(command))
-
-
-def test_the_first_program_type_checks(tmp_path: Path) -> None:
-    (tmp_path / "arena.py").write_text(blocks(ROOT / "README.md", "python")[0].text)
-    out, err, code = api.run(
-        ["--strict", "--config-file=", "--cache-dir", str(ROOT / ".mypy_cache" / "tests"), str(tmp_path / "arena.py")]
-    )
-    assert code == 0, out + err
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=ids)

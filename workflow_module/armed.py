@@ -117,6 +117,15 @@ def remember(node: Node, ready: Ready, upto: int) -> None:
             leaf.upto = upto
 
 
+def forget_choice(node: Node) -> None:
+    """Undo `remember`: the step shall get what comes now."""
+    if isinstance(node, SelectNode):
+        node.chosen = None
+    for leaf in leaves(node):
+        if isinstance(leaf, SignalLeaf | AllNode):
+            leaf.upto = None
+
+
 def summary(node: Node) -> tuple[bool, list[tuple[str, int]]]:
     """(whether a wait has only timers and signals, its deadlines by name). The wait of most workflows is flat."""
     if type(node) is SelectNode:
@@ -335,7 +344,22 @@ def _earlier(ready: Ready, best: Ready) -> bool:
     return bool(ready.taken) and bool(best.taken) and ready.taken[0] < best.taken[0]
 
 
+def _must_wait(node: GatherNode) -> bool:
+    """Whether children or calls are missing and none has failed, which is so for nearly all looks at a large gather."""
+    missing = False
+    for arm in node.arms:
+        if not isinstance(arm, ChildLeaf | CallLeaf):
+            return False
+        if arm.ready is None:
+            missing = True
+        elif arm.failure is not None and not node.return_exceptions:
+            return False
+    return missing
+
+
 def _gather(node: GatherNode, facts: Facts, counts: _Counts) -> Ready | None:
+    if _must_wait(node):
+        return None
     parts: list[Ready] = []
     failure: Ready | None = None
     complete = True

@@ -8,10 +8,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, leaves, remember
+from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, forget_choice, leaves, remember
+from .arming import NEVER
+from .errors import ProcedureFailed
 from .refusals import UnknownWorkflow
 from .tables import (
     PendingProcedure,
+    ProcedureStatus,
     Workflow,
     WorkflowExpiry,
     WorkflowSignal,
@@ -26,6 +29,7 @@ from .tracebacks import author_traceback, error_line
 if TYPE_CHECKING:
     from .run import Run
 
+_PROCEDURE_FAILED: Final = f"{ProcedureFailed.__module__}.{ProcedureFailed.__qualname__}"
 FINISHED: Final = (WorkflowStatus.Completed, WorkflowStatus.Cancelled)  # a tuple compares by identity first
 
 
@@ -63,7 +67,7 @@ def finish(
             current_line=0,
             wait_data=b"",
             result=detail if status is WorkflowStatus.Completed else None,
-            error=error,
+            error=row.error if error is None and row.status is WorkflowStatus.Failed else error,
             steps=row.steps + 1,
             unread_signals=unread,
             updated_at=run.now,
@@ -109,8 +113,9 @@ def delete(run: Run, workflow_id: int) -> None:
 def drop_losers(run: Run, node: Node) -> None:
     """A wait is over: cancel the children and calls that it started and that have not ended."""
     for leaf in leaves(node):
-        if isinstance(leaf, CallLeaf) and leaf.ready is None:
-            drop_call(run, leaf.id)
+        if isinstance(leaf, CallLeaf):
+            if leaf.ready is None or leaf.failure is not None:
+                drop_call(run, leaf.id)
         elif isinstance(leaf, ChildLeaf) and leaf.own and leaf.ready is None:
             child = run.workflows.get(leaf.id)
             if child is not None and child.status not in FINISHED:
@@ -147,16 +152,39 @@ def procedure_ended(
     run: Run, pending: PendingProcedure, value: str | None, failure: tuple[int, str, str] | None
 ) -> None:
     """Write into the workflow's wait how its call ended, and look after the workflow."""
-    drop_call(run, pending.id)
     row = run.workflows.get(pending.workflow_id)
     if row is None or row.status in FINISHED or not row.wait_data:
+        drop_call(run, pending.id)
         return
+    if failure is None:
+        drop_call(run, pending.id)
+    else:  # kept until the workflow has gone on, see `retry_calls`
+        error = f"{failure[1]}: {failure[2]}"
+        run.ctx.db[PendingProcedure].update(
+            pending.replace(scheduled_at=NEVER, status=ProcedureStatus.Failed, worker=None, last_error=error)
+        )
     node = decode_node(row.wait_data)
     for leaf in leaves(node):
         if isinstance(leaf, CallLeaf) and leaf.id == pending.id and leaf.ready is None:
             leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
     run.workflows.update(row.replace(wait_data=encode_node(node)))
     run.wake(row.id)
+
+
+def retry_calls(run: Run, row: Workflow) -> Workflow:
+    """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: call again, from attempt 1."""
+    if not row.wait_data or not error_line(row.error or "").startswith(_PROCEDURE_FAILED):
+        return row
+    table = run.ctx.db[PendingProcedure]
+    node = decode_node(row.wait_data)
+    for leaf in leaves(node):
+        pending = table.get(leaf.id) if isinstance(leaf, CallLeaf) and leaf.failure is not None else None
+        if pending is not None and isinstance(leaf, CallLeaf):
+            leaf.ready = leaf.failure = None
+            at = run.now if pending.queue is None else NEVER
+            table.update(pending.replace(scheduled_at=at, status=ProcedureStatus.Pending, attempt=1))
+    forget_choice(node)
+    return run.workflows.update(row.replace(wait_data=encode_node(node)))
 
 
 def _later(now: datetime, by: timedelta) -> datetime:

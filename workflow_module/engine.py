@@ -17,7 +17,7 @@ from gamedb import ReducerContext
 from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
 from .codec import decode, encode
 from .definition import WorkflowDefinition, procedure_result
-from .endings import delete, procedure_ended, terminate
+from .endings import delete, procedure_ended, retry_calls, terminate
 from .engine_context import EngineContext, key_text
 from .errors import StateError
 from .refusals import BadPayload, NotFailed, UnknownProcedure, UnknownTimer, UnknownWorkflow
@@ -113,12 +113,15 @@ class Engine:
         run.drain()
 
     def resume(self, ctx: ReducerContext, workflow_id: int) -> None:
-        """Try the step again at which a workflow failed. `NotFailed` when it has not."""
+        """Try the step again at which a workflow failed. `NotFailed` when it has not.
+
+        If it failed by a procedure whose attempts ran out, the procedure is called again.
+        """
         run = self.run(ctx)
         row = run.live(workflow_id)
         if row.status is not WorkflowStatus.Failed:
             raise NotFailed(f"workflow {workflow_id} ({row.workflow_type}) has not failed: it is {row.status.value}")
-        row = ctx.db[Workflow].update(row.replace(status=WorkflowStatus.Suspended))
+        row = ctx.db[Workflow].update(retry_calls(run, row).replace(status=WorkflowStatus.Suspended))
         note(run, row, "resumed", "")
         run.wake(workflow_id)
         run.drain()
@@ -214,7 +217,8 @@ class Engine:
         pending = list(deadlines(node)) if row.wait_data else []
         for name, leaf in pending:
             if name == timer_name:
-                leaf.fired = run.now_micros
+                passed = not row.test_mode and leaf.due is not None and leaf.due < run.now_micros
+                leaf.fired = leaf.due if passed else run.now_micros  # one that was due already stays as early as it was
                 ctx.db[Workflow].update(row.replace(wait_data=encode_node(node)))
                 run.wake(workflow_id)
                 run.drain()
@@ -300,8 +304,12 @@ class Engine:
         return own if own is not None else self.retention
 
     def run(self, ctx: ReducerContext) -> Run:
-        """The engine's work in this transaction: inside a step its own, else a new one."""
-        return ctx.run if isinstance(ctx, EngineContext) else Run(self, ctx)
+        """The engine's work in this transaction: inside a step its own, else a new one.
+
+        A library's reducers work in a game that installs the library's workflows itself: it is the engine of the
+        running database that works, whichever `install` gave this one.
+        """
+        return ctx.run if isinstance(ctx, EngineContext) else Run(engine_of(ctx.functions), ctx)
 
     def forget(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Delete the rows of a finished workflow."""

@@ -30,6 +30,8 @@ class ProcedureStatus(enum.Enum):
     """Its next attempt starts at `scheduled_at`, or when a worker of its queue takes it."""
     Running = "Running"
     """A worker has it until `scheduled_at`."""
+    Failed = "Failed"
+    """Its last attempt has failed. It is kept while its workflow is parked by that: a resume tries it again."""
 
 
 class Workflow(Row):

@@ -24,6 +24,9 @@ class Backend(Protocol):
     errors: tuple[type[Exception], ...]
     """What the driver raises."""
 
+    def check_in_place(self) -> None:
+        """`StorageError` when what is written could not be found again, as the files were taken away."""
+
     def read_cursor(self) -> AbstractContextManager[Any]:
         """A driver cursor that fetches a large result piece by piece."""
 

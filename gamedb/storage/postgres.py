@@ -55,6 +55,9 @@ class PostgresBackend:
     def finish_creation(self) -> None:
         """Nothing: the server made schema and tables visible and durable as one transaction."""
 
+    def check_in_place(self) -> None:
+        """Nothing: the server looks after its files."""
+
     def read_cursor(self) -> AbstractContextManager[Any]:
         """A cursor whose result stays on the server until it is fetched."""
         driver = self.connection.connection.driver_connection

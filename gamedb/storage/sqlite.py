@@ -26,6 +26,8 @@ STATEMENTS_PREPARED_MAX: Final = 512
 _MAGIC: Final = b"SQLite format 3\x00"
 _HEADER_BYTES: Final = 100
 _SIDECARS: Final = ("-journal", "-wal", "-shm")
+_open_here: Final[set[tuple[int, int]]] = set()
+"""The (device, inode) of the files that this process has open; see `check_file`."""
 
 
 class SQLiteBackend:
@@ -38,15 +40,19 @@ class SQLiteBackend:
         self.label = os.path.basename(self.path)
         self.is_new = False
         self._creating: str | None = None
+        self._inodes: dict[str, tuple[int, int] | None] = {}
         directory = os.path.dirname(self.path)
         if not os.path.isdir(directory):
             raise StorageError(f"{path}: the directory {directory} does not exist; create it first")
+        _check_directory(self.path)
         self._lock = _locked(self.path)
         try:
             self.connection = self._open()
         except BaseException:
             self._lock.release()
             raise
+        if not self.is_new:
+            self._note_files()
 
     def _open(self) -> Connection:
         self.is_new = is_absent(self.path)
@@ -79,6 +85,21 @@ class SQLiteBackend:
         self._creating = None
         _sync(os.path.dirname(self.path))
         self.connection = _connect(self.path, "rw")
+        self._note_files()
+
+    def _note_files(self) -> None:
+        """Remember which files these are, for `check_in_place`."""
+        with self.connection.begin():  # from now on there is a -wal file
+            self.connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema")
+        names = (self.path, f"{self.path}-wal", f"{self.path}.lock")
+        self._inodes = {name: _inode(name) for name in names}
+        _open_here.add(self._inodes[self.path] or (0, 0))
+
+    def check_in_place(self) -> None:
+        """`StorageError` when a file of the database was deleted or replaced: what is written would be lost."""
+        for name, inode in self._inodes.items():
+            if _inode(name) != inode:
+                raise StorageError(f"{name} was deleted or replaced while the database was open")
 
     def read_cursor(self) -> AbstractContextManager[Any]:
         """A driver cursor; SQLite's fetch piece by piece by themselves."""
@@ -96,6 +117,7 @@ class SQLiteBackend:
             if self._creating is not None:
                 _remove(self._creating)
         finally:
+            _open_here.discard(self._inodes.get(self.path) or (0, 0))
             self._lock.release()
 
 
@@ -109,31 +131,49 @@ def is_absent(path: str) -> bool:
 
 def check_file(path: str) -> None:
     """`ForeignFile` unless this is a sound database of ours; nothing is written."""
+    _check_directory(path)
+    if _inode(path) not in _open_here:  # POSIX: closing a file drops the locks that the process holds on it
+        _check_header(path)
+    try:
+        with closing(read_only(path)) as connection:
+            problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        problem = str(error)
+    problem = problem.replace("*** in database main ***", "").strip()
+    if problem != "ok":
+        raise ForeignFile(
+            f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"
+        )
+
+
+def _check_directory(path: str) -> None:
     if os.path.isdir(path):
         raise ForeignFile(f"{path} is a directory, not a database file; give a file name in it")
+
+
+def _check_header(path: str) -> None:
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}") from None
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched")
+        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched: give another path")
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched")
+        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched: give another path")
     if int.from_bytes(header[60:64], "big") > FILE_FORMAT:
         raise StorageError(
             f"{path} was written by a newer gamedb (file format {int.from_bytes(header[60:64], 'big')}, this one "
             f"knows {FILE_FORMAT}); upgrade gamedb"
         )
+
+
+def _inode(path: str) -> tuple[int, int] | None:
     try:
-        with closing(read_only(path)) as connection:
-            problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
-        problem = str(error)
-    if problem != "ok":
-        raise ForeignFile(
-            f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"
-        )
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def read_only(path: str) -> sqlite3.Connection:
@@ -196,6 +236,7 @@ def _locked(path: str) -> FileLock:
             who = f"this process ({holder})"
         raise DatabaseLocked(f"{path} is open in {who}; close it there first") from None
     except OSError as error:
+        lock.release()
         raise StorageError(f"{path} cannot be locked: {error.strerror} ({name})") from None
     return lock
 

@@ -154,9 +154,11 @@ class Storage:
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
         with self._lock:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             try:
+                self._backend.check_in_place()
                 self._write_rows(rows, texts)
+                self._backend.check_in_place()  # before anybody is told that it is on disk
             except Exception as error:
                 self._failure = WriteFailed(
                     f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "

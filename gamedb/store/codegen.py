@@ -138,10 +138,11 @@ def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
 
 def _emit_remove(emit: _Writer) -> None:
     _emit_start(emit, "remove", "key")
-    emit("row = rows.pop(key, None)")
+    emit("row = rows.get(key)")
     emit("if row is None:")
     emit("return False", 2)
-    emit("journal.setdefault(key, row)")
+    emit("journal.setdefault(key, row)")  # before the change, which an interrupt may leave half done
+    emit("del rows[key]")
     emit("unindex(key, row)")
     emit("return True")
 

@@ -3,11 +3,15 @@
 Writes go straight into the tables; the journals remember what was there. `commit` turns the journals into the net
 changes, `rollback` plays them back, savepoints do either for a part. Synchronous, without I/O, clock or locks: the
 caller (`gamedb.database`) lets one transaction in at a time.
+
+An interrupt (Ctrl-C, the end of the stack or of memory) may come in the middle of any of it. So what is needed to roll
+back is kept until a step is done, and rolling back with `rebuild` trusts the rows and journals alone, never an index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Final
 
 from gamedb.errors import TransactionError
 from gamedb.schema import Row, TableSchema
@@ -15,6 +19,9 @@ from gamedb.store.table import Journal, TableData
 
 RowChange = tuple[Hashable, Row | None, Row | None]
 """(key, row before, row after); `None` where there is none."""
+
+INTERRUPTS: Final = (KeyboardInterrupt, SystemExit, RecursionError, MemoryError)
+"""What may be raised in the middle of a change; a rollback after one of these has to be one with `rebuild`."""
 
 
 class Frame:
@@ -59,45 +66,53 @@ class Store:
 
     def commit(self) -> list[tuple[TableData, list[RowChange]]]:
         """End the transaction; the net changes of each table that really changed, in the order of first writes."""
+        changes = self.changes()
+        self.end()
+        return changes
+
+    def changes(self) -> list[tuple[TableData, list[RowChange]]]:
+        """What `commit` gives; the transaction goes on until `end` or `rollback`."""
         if self._frames:
             raise TransactionError("a savepoint is still open; write `with ctx.savepoint():`")
-        self.active = False
-        touched = self._touched
         result: list[tuple[TableData, list[RowChange]]] = []
-        if not touched:
-            return result
-        self._touched = []
-        for table in touched:
+        for table in self._touched:
             journal, rows, same = table.journal, table.rows, table.same
             assert journal is not None
-            table.journal = table.sequence_saved = None
             changes: list[RowChange] = []
             for key, old in journal.items():
                 new = rows.get(key)
                 if new is old or (new is not None and old is not None and same(old, new)):
                     continue
                 changes.append((key, old, new))
-            if table.schema.event:
-                table.clear()
             if changes:
                 result.append((table, changes))
         return result
 
-    def rollback(self) -> None:
-        """End the transaction and leave nothing of it."""
+    def end(self) -> None:
+        """End the transaction and keep its changes."""
+        self.active = False
+        touched = self._touched
+        if touched:
+            self._touched = []
+            for table in touched:
+                table.journal = table.sequence_saved = None
+                if table.schema.event:
+                    table.clear()
+
+    def rollback(self, *, rebuild: bool = False) -> None:
+        """End the transaction and leave nothing of it. With `rebuild` it may follow a rollback that was interrupted."""
         assert self.active
         while self._frames:
-            self.rollback_to_savepoint()
-        self._restore()
+            self.rollback_to_savepoint(rebuild=rebuild)
+        self._restore(rebuild)
         self.active = False
 
-    def _restore(self) -> None:
-        touched, self._touched = self._touched, []
-        for table in reversed(touched):
-            journal, saved = table.journal, table.sequence_saved
-            table.journal = table.sequence_saved = None
-            assert journal is not None
-            table.restore(journal, saved)
+    def _restore(self, rebuild: bool) -> None:
+        for table in reversed(self._touched):
+            if table.journal is not None:
+                table.restore(table.journal, table.sequence_saved, rebuild)
+                table.journal = table.sequence_saved = None
+        self._touched = []
 
     def savepoint(self) -> None:
         """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
@@ -113,34 +128,41 @@ class Store:
 
     def release(self) -> None:
         """End the innermost savepoint and keep its changes."""
-        frame = self._frames.pop()
-        if frame is None:
-            return  # nothing was written outside of it: its journals are those of the outer level
-        inner = [(table, table.journal, table.sequence_saved) for table in self._touched]
-        self._resume(frame)
-        for table, journal, sequence_saved in inner:
+        frame = self._frames[-1]
+        if frame is None:  # nothing was written outside of it: its journals are those of the outer level
+            self._frames.pop()
+            return
+        places = {table: place for place, table in enumerate(frame.touched)}
+        for table in self._touched:
+            journal, sequence_saved = table.journal, table.sequence_saved
+            place = places.get(table)
+            if place is None:
+                frame.saved.append((journal, sequence_saved))
+                frame.touched.append(table)
+                continue
+            outer, outer_sequence_saved = frame.saved[place]
+            assert outer is not None
             assert journal is not None
-            if table.journal is None:
-                self._touched.append(table)
-                table.journal = journal
-            else:
-                for key, old in journal.items():
-                    table.journal.setdefault(key, old)
-            if table.sequence_saved is None:
-                table.sequence_saved = sequence_saved
+            for key, old in journal.items():
+                outer.setdefault(key, old)
+            if outer_sequence_saved is None:
+                frame.saved[place] = (outer, sequence_saved)
+        self._resume(frame)
+        self._frames.pop()
 
-    def rollback_to_savepoint(self) -> None:
+    def rollback_to_savepoint(self, *, rebuild: bool = False) -> None:
         """End the innermost savepoint and undo its changes."""
-        frame = self._frames.pop()
-        self._restore()
+        frame = self._frames[-1]
+        self._restore(rebuild)
         if frame is not None:
             self._resume(frame)
+        self._frames.pop()
 
     def _resume(self, frame: Frame) -> None:
         for table in self._touched:
             table.journal = table.sequence_saved = None
         self._touched = frame.touched
-        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=True):
+        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=False):
             table.journal, table.sequence_saved = journal, sequence_saved
 
     def rows(self) -> Iterator[tuple[TableData, Iterable[Row]]]:

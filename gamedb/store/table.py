@@ -107,8 +107,20 @@ class TableData:
             if not plain:
                 index(key, row)
 
-    def restore(self, journal: Journal, sequence_saved: int | None) -> None:
-        """Undo a journal; all its keys leave the indexes first, as values may have moved between rows."""
+    def restore(self, journal: Journal, sequence_saved: int | None, rebuild: bool) -> None:
+        """Undo a journal; all its keys leave the indexes first, as values may have moved between rows.
+
+        `rebuild`: a change may have been left half done, so the indexes are made afresh from the rows; this can be
+        done again when it was itself left half done.
+        """
+        if rebuild:
+            self._rebuild(journal)
+        else:
+            self._undo(journal)
+        if sequence_saved is not None and self.sequence is not None:
+            self.sequence.undo(sequence_saved)
+
+    def _undo(self, journal: Journal) -> None:
         rows = self.rows
         for key, old in journal.items():
             row = rows.get(key)
@@ -120,12 +132,24 @@ class TableData:
             if old is not None:
                 rows[key] = old
                 self.index(key, old)
-        if sequence_saved is not None and self.sequence is not None:
-            self.sequence.undo(sequence_saved)
+
+    def _rebuild(self, journal: Journal) -> None:
+        rows = self.rows
+        for key, old in journal.items():
+            if old is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = old
+        self._clear_indexes()
+        for key, row in rows.items():
+            self.index(key, row)
 
     def clear(self) -> None:
         """Forget all rows (the end of an event table's transaction)."""
         self.rows.clear()
+        self._clear_indexes()
+
+    def _clear_indexes(self) -> None:
         everything: list[EqualityIndex | UniqueIndex] = [*self.unique.values(), *self.indexes.values()]
         for index in everything:
             index.keys.clear()

@@ -57,6 +57,12 @@ class Play:
 
     def run(self, *actions: Action, worth: Callable[[Counter[str]], object] = dict) -> None:
         """Let things happen, and check what must hold."""
+        try:
+            self._run(actions, worth)
+        finally:  # also when Hypothesis gives the scenario up
+            self.stage.db.close()
+
+    def _run(self, actions: tuple[Action, ...], worth: Callable[[Counter[str]], object]) -> None:
         stage = self.stage
         stage.save()
         stage.guard(worth)
@@ -85,7 +91,6 @@ class Play:
         self.escrow_belongs_to_the_living()
         assert not list(stage.db.read(HeldGold))
         assert not [row for row in stage.db.read(Character) if "minion" in row.name]
-        stage.db.close()
 
     def escrow_belongs_to_the_living(self) -> None:
         live = {row.id for row in self.stage.db.read(Workflow) if row.status is WorkflowStatus.Suspended}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -30,6 +33,7 @@ from gamedb import (
     RowNotFound,
     TransactionError,
     UnknownName,
+    ViewContext,
     u8,
     u64,
 )
@@ -515,3 +519,45 @@ def test_a_raising_with_block_closes_the_database(module: Module) -> None:
 def test_errors_of_the_tables_reach_the_caller_as_they_are(module: Module) -> None:
     with Database(module) as db, pytest.raises(RowNotFound), db.transaction() as ctx:
         ctx.db[Counter].update(Counter(id=5))
+
+
+# --- memory
+
+
+def test_memory_stays_flat_over_updates_connections_and_subscriptions(module: Module, tmp_path: Path) -> None:
+    @module.view
+    def counters(ctx: ViewContext) -> list[Counter]:
+        return list(ctx.db[Counter])
+
+    @module.reducer
+    def count(ctx: ReducerContext) -> None:
+        row = ctx.db[Counter].get(1)
+        assert row is not None
+        ctx.db[Counter].update(row.replace(value=row.value + 1))
+
+    @module.reducer
+    def fail(ctx: ReducerContext) -> None:
+        count(ctx)
+        raise ValueError
+
+    def round(times: int) -> int:
+        for number in range(times):
+            for _ in range(10):
+                db.call(count)
+            with contextlib.suppress(ValueError):
+                db.call(fail)
+            connection = ConnectionId.from_int(number % 7 + 1)
+            db.connect(Identity.from_int(1), connection)
+            with db.subscribe(Counter, changes.append), db.subscribe(counters, changes.append):
+                pass
+            db.disconnect(connection)
+        db.flush()
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    changes: list[object] = []
+    with Database(module, tmp_path / "game.db", quiet=True) as db:
+        with db.transaction() as ctx:
+            ctx.db[Counter].insert(Counter(id=1, value=0))
+        before = round(500)
+        assert round(10_000) < before * 1.02

@@ -58,6 +58,10 @@ class Game:
             self.fired.put(timer.what)
             if timer.what == "bad":
                 raise LookupError("mine")
+            if timer.what == "cancelled":
+                raise asyncio.CancelledError
+            if timer.what == "exit":
+                raise SystemExit(3)
 
         @module.procedure
         def work(ctx: ProcedureContext, job: Job) -> None:
@@ -102,6 +106,22 @@ def test_the_thread_goes_on_after_a_raising_reducer(game: Game, caplog: pytest.L
     game.add(Ring(at=at(0), what="bad"), Ring(at=at(0), what="good"))
     assert [game.next(), game.next()] == ["bad", "good"]
     assert "ring failed" in caplog.text
+
+
+def test_the_thread_goes_on_after_what_is_no_exception_of_the_usual_kind(
+    game: Game, caplog: pytest.LogCaptureFixture
+) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="cancelled"), Ring(at=at(0), what="good"))
+    assert [game.next(), game.next()] == ["cancelled", "good"]
+    assert "ring failed and was rolled back: CancelledError" in caplog.text
+
+
+def test_a_reducer_that_exits_fails_and_the_thread_goes_on(game: Game, caplog: pytest.LogCaptureFixture) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="exit"), Ring(at=at(0), what="good"))
+    assert [game.next(), game.next()] == ["exit", "good"]
+    assert "ring failed and was rolled back: SystemExit(3)" in caplog.text
 
 
 def test_the_thread_ends_with_the_database(clock: ManualClock) -> None:
@@ -236,3 +256,15 @@ def test_the_loop_gives_way_while_much_is_due(game: Game) -> None:
         return turns
 
     assert asyncio.run(main()) >= 5
+
+
+def test_a_commit_does_not_care_for_a_loop_that_was_closed_under_its_task(game: Game) -> None:
+    loop = asyncio.new_event_loop()
+    driver = loop.create_task(game.db.run_async())
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    game.add(Ring(at=at(5)))
+    assert game.db.next_due == at(5)
+    assert not driver.done()
+    with contextlib.suppress(RuntimeError):
+        driver.get_coro().close()  # type: ignore[union-attr]

@@ -284,3 +284,77 @@ def test_reducer_error_is_told_from_other_exceptions_and_both_roll_back() -> Non
             db.call(fail)
         assert not isinstance(caught.value, ReducerError)
         assert db.read(Thing).count() == 0
+
+
+class _NoRepr:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def _nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Even(Struct):
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n % 2:
+            raise KeyError(self.n)
+
+
+hostile = Module("hostile")
+
+
+@hostile.reducer
+def take(
+    _ctx: ReducerContext,
+    n: u64 = 0,
+    x: float = 0.0,
+    text: str = "",
+    numbers: list[u64] = [],  # noqa: B006
+    even: Even = Even(n=0),  # noqa: B008
+) -> None:
+    """One parameter of each kind that a message may have to show."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '{"n":' * 100_000,
+        '{"numbers":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"text": "\ud800"}',
+        '{"text": "\\ud800"}',
+        b'{"text": "\xff"}',
+        '{"n": ' + "9" * 5000 + "}",
+        '{"x": 1e999}',
+        '{"x": NaN}',
+        '{"even": {"n": 1}}',
+        _nested(100_000),
+        {"numbers": _nested(100_000)},
+        {"text": _nested(100_000)},
+        {"n": 10**5000},
+        {"x": 10**5000},
+        {"text": _NoRepr()},
+        {1: 2},
+        None,
+    ],
+    ids=lambda value: f"{type(value).__name__} {str(value)[:20] if isinstance(value, str | bytes) else ''}",
+)
+def test_hostile_json_is_an_argument_error_and_never_another_exception(arguments: Any) -> None:
+    with Database(hostile) as db, pytest.raises(ArgumentError, match="'take'"):
+        db.call_json("take", arguments)
+
+
+def test_a_value_that_cannot_be_shown_is_still_refused_by_an_argument_error() -> None:
+    with Database(hostile) as db:
+        with pytest.raises(ArgumentError, match=r"n: <int of 16610 bits that cannot be shown> is out of range for u64"):
+            db.call("take", 10**5000)
+        with pytest.raises(ArgumentError, match=r"text: expected str, got <_NoRepr that cannot be shown>"):
+            db.call("take", text=_NoRepr())
+        with pytest.raises(UnknownName, match=r"no reducer 'xxx"):
+            db.call_json("x" * 1_000_000, "{}")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -496,3 +497,80 @@ def test_only_the_database_and_operators_may_call_a_scheduled_reducer(game: Game
     stranger.call("ring", Ring(at=at(1), what="by hand"))
     game.db.call("ring", Ring(at=at(1), what="by the game"))
     assert [what for what, _ in game.fired] == ["by hand", "by the game"]
+
+
+# --- rows that come back, and rows without a phase
+
+
+def test_a_row_that_its_own_reducer_puts_back_unchanged_fires_again(game: Game) -> None:
+    def put_back(ctx: ReducerContext, timer: Ring) -> None:
+        if len(game.fired) < 3:
+            ctx.db[Ring].insert(timer)
+
+    game.act["again"] = put_back
+    game.add(Ring(at=at(1), what="again"))
+    assert game.after(1) == 3
+    assert game.take() == [("again", 1)] * 3
+    assert game.db.next_due is None
+
+
+def _stored_game(name: str, scheduled: str | None, fired: list[u64], old_name: str = "") -> tuple[Module, type[Row]]:
+    module = Module("stored")
+
+    class Tick(Row):
+        scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+        at: ScheduleAt
+
+    @module.reducer
+    def tick(_ctx: ReducerContext, timer: Tick) -> None:
+        fired.append(timer.scheduled_id)
+
+    if old_name:
+
+        @module.migration
+        def rename(ctx: Any) -> None:
+            ctx.rename_table(old_name, name)
+
+    module.table(name=name, scheduled=scheduled)(Tick)
+    return module, Tick
+
+
+def test_intervals_written_while_their_table_was_not_scheduled_begin_when_it_is(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    fired: list[u64] = []
+    module, tick = _stored_game("tick", None, fired)
+    with Database(module, tmp_path / "game.db", clock=clock) as db, db.transaction() as ctx:
+        ctx.db[tick].insert(tick(at=10 * SECOND))
+    module, _ = _stored_game("tick", "tick", fired)
+    with Database(module, tmp_path / "game.db", clock=clock) as db:
+        assert db.next_due == at(10)
+        clock.advance(10)
+        assert db.run_due() == 1
+    assert fired == [1]
+
+
+def test_intervals_go_on_after_their_table_was_renamed(clock: ManualClock, tmp_path: Path) -> None:
+    fired: list[u64] = []
+    module, tick = _stored_game("tick", "tick", fired)
+    with Database(module, tmp_path / "game.db", clock=clock) as db, db.transaction() as ctx:
+        ctx.db[tick].insert(tick(at=10 * SECOND))
+    clock.advance(4)
+    module, _ = _stored_game("tock", "tick", fired, old_name="tick")
+    with Database(module, tmp_path / "game.db", clock=clock) as db:
+        assert db.next_due == at(14)
+        assert [row.key for row in db.store.tables["gamedb_schedule"].rows.values()] == ["tock/1"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_what_ends_a_program_ends_a_round_by_hand_and_keeps_the_row(game: Game, error: type[BaseException]) -> None:
+    def stop(_ctx: ReducerContext, _timer: Ring) -> None:
+        raise error
+
+    game.act["stop"] = stop
+    game.add(Ring(at=at(1), what="stop"))
+    with pytest.raises(error):
+        game.after(1)
+    assert game.db.read(Ring).count() == 1
+    game.act.clear()
+    assert game.db.run_due() == 1

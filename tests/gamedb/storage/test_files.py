@@ -20,9 +20,9 @@ from conftest import Place, rows_of, schemas
 from tables import Player
 
 from gamedb.columns import FrozenList
-from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
+from gamedb.errors import DatabaseLocked, ForeignFile, StorageError, WriteFailed
 from gamedb.schema import PrimaryKey, Row
-from gamedb.storage import open_storage
+from gamedb.storage import open_storage, plan, read_stored
 from gamedb.types import ConnectionId, u8, u64, u128
 
 TABLES = schemas(Player)
@@ -368,3 +368,48 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
     with pytest.raises(StorageError, match="cannot be opened") as caught:
         open_storage("postgresql+psycopg://ada:secret@127.0.0.1:1/arena", TABLES)
     assert "secret" not in str(caught.value)
+
+
+def _another_tool_looks(path: Path) -> None:
+    """Opens, reads and closes the file in a process of its own, as `sqlite3` does."""
+    code = (
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}); c.execute('SELECT * FROM player').fetchall(); c.close()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_planning_for_an_open_file_in_the_same_process_keeps_its_locks(filled: Path) -> None:
+    storage = open_storage(filled, TABLES)
+    storage.write(2, {"player": {1: Player(id=1, name="before")}})
+    plan(filled, TABLES)
+    with read_stored(filled) as stored:
+        assert stored is not None
+    _another_tool_looks(filled)  # were it the last one with a lock, it would delete the -wal file when it ends
+    storage.write(3, {"player": {1: Player(id=1, name="after")}})
+    with contextlib.closing(sqlite3.connect(filled)) as reader:
+        assert reader.execute("SELECT name FROM player WHERE id = 1").fetchone() == ("after",)
+    storage.close()
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", ".lock"])
+def test_a_file_deleted_under_a_running_database_fails_the_next_write(filled: Path, suffix: str) -> None:
+    storage = open_storage(filled, TABLES)
+    os.remove(f"{filled}{suffix}")
+    with pytest.raises(WriteFailed, match="deleted or replaced while the database was open"):
+        storage.write(2, {"player": {1: Player(id=1, name="lost")}})
+    storage.close()
+
+
+def test_a_file_replaced_under_a_running_database_fails_the_next_write(filled: Path, tmp_path: Path) -> None:
+    storage = open_storage(filled, TABLES)
+    shutil.copy(filled, tmp_path / "restored.db")
+    os.replace(tmp_path / "restored.db", filled)
+    with pytest.raises(WriteFailed, match="deleted or replaced"):
+        storage.write(2, {"player": {1: Player(id=1, name="lost")}})
+    storage.close()
+
+
+def test_a_directory_given_as_file_gets_no_lock_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(ForeignFile, match="is a directory"):
+        open_storage(tmp_path, TABLES)
+    assert not os.path.exists(f"{tmp_path}.lock")

@@ -117,6 +117,15 @@ def remember(node: Node, ready: Ready, upto: int) -> None:
             leaf.upto = upto
 
 
+def forget_choice(node: Node) -> None:
+    """Undo `remember`: the step shall get what comes now."""
+    if isinstance(node, SelectNode):
+        node.chosen = None
+    for leaf in leaves(node):
+        if isinstance(leaf, SignalLeaf | AllNode):
+            leaf.upto = None
+
+
 def summary(node: Node) -> tuple[bool, list[tuple[str, int]]]:
     """(whether a wait has only timers and signals, its deadlines by name). The wait of most workflows is flat."""
     if type(node) is SelectNode:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from .armed import CallLeaf, ChildLeaf, Node, Ready, SelectNode, decode_node, encode_node, leaves, remember
+from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, forget_choice, leaves, remember
 from .arming import NEVER
 from .errors import ProcedureFailed
 from .refusals import UnknownWorkflow
@@ -183,8 +183,7 @@ def retry_calls(run: Run, row: Workflow) -> Workflow:
             leaf.ready = leaf.failure = None
             at = run.now if pending.queue is None else NEVER
             table.update(pending.replace(scheduled_at=at, status=ProcedureStatus.Pending, attempt=1))
-    if isinstance(node, SelectNode):
-        node.chosen = None
+    forget_choice(node)
     return run.workflows.update(row.replace(wait_data=encode_node(node)))
 
 

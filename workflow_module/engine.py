@@ -217,7 +217,8 @@ class Engine:
         pending = list(deadlines(node)) if row.wait_data else []
         for name, leaf in pending:
             if name == timer_name:
-                leaf.fired = run.now_micros
+                passed = not row.test_mode and leaf.due is not None and leaf.due < run.now_micros
+                leaf.fired = leaf.due if passed else run.now_micros  # one that was due already stays as early as it was
                 ctx.db[Workflow].update(row.replace(wait_data=encode_node(node)))
                 run.wake(workflow_id)
                 run.drain()

@@ -18,7 +18,15 @@ from .endings import FINISHED, failed
 from .errors import StateMismatch
 from .inbox import RunFacts
 from .run import Run
-from .tables import PendingProcedure, Workflow, WorkflowSignal, WorkflowStatus, WorkflowTimer, WorkflowWake
+from .tables import (
+    PendingProcedure,
+    ProcedureStatus,
+    Workflow,
+    WorkflowSignal,
+    WorkflowStatus,
+    WorkflowTimer,
+    WorkflowWake,
+)
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -117,5 +125,10 @@ def _calls(run: Run) -> None:
         if row is None or row.status in FINISHED:
             run.ctx.log.error("call %d of %s belonged to no workflow, and was dropped", pending.id, pending.procedure)
             table.delete(pending.id)
-        elif pending.queue is None and pending.scheduled_at == NEVER and row.workflow_type in run.engine.definitions:
+        elif (
+            pending.queue is None
+            and pending.scheduled_at == NEVER
+            and pending.status is ProcedureStatus.Pending
+            and row.workflow_type in run.engine.definitions
+        ):
             table.update(pending.replace(scheduled_at=run.now))

@@ -14,8 +14,8 @@ from gamedb import database
 @pytest.fixture(autouse=True)
 def no_faults() -> Iterator[None]:
     Faults.on = False
-    logging.getLogger("gamedb.game").setLevel(logging.NOTSET)
     yield
     Faults.on = False
+    logging.getLogger("gamedb.game").setLevel(logging.NOTSET)
     for left in list(database._unclosed):  # games on disk that a test leaves open
         left.close()

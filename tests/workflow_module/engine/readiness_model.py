@@ -223,7 +223,7 @@ class World:
     def since(self, flow: Flow, arm: Arm) -> int | None:
         """Since when the deadline of an arm has passed."""
         if arm.fired is not None:
-            return arm.fired
+            return arm.fired if flow.manual or arm.due is None else min(arm.fired, arm.due)
         return arm.due if arm.due is not None and not flow.manual and arm.due <= self.now else None
 
     def oldest(self, flow: Flow, name: str, taken: list[Any]) -> Any:

@@ -206,6 +206,31 @@ def test_one_that_cannot_be_read_does_not_keep_the_others(tmp_path: Path, caplog
     assert game.flows.result(two) == "Clock.END"
 
 
+async def refuses(ctx: Any) -> int:
+    mark_outside.append(ctx.attempt)
+    raise GameError("no")
+
+
+mark_outside: list[int] = []
+
+
+@workflow
+async def trusting(ctx: WorkflowContext) -> int:
+    return await call(refuses, attempts=1)
+
+
+def test_a_call_that_parked_its_workflow_is_not_made_again_by_opening(tmp_path: Path) -> None:
+    mark_outside.clear()
+    game = Game([trusting], tmp_path / "game.db")
+    game.quiet()
+    flow = game.flows.start(trusting, None)
+    game.due()
+    assert game.status(flow) == "Failed"
+    game.reopen()
+    game.advance(1000)
+    assert mark_outside == [1]
+
+
 # --- the hook itself
 
 

@@ -529,6 +529,21 @@ def test_a_timeout_whose_step_failed_is_a_timeout_again_though_the_signal_came_i
     assert game.row(flow).unread_signals == 1
 
 
+def test_a_timeout_whose_step_failed_stays_one_though_it_is_fired_by_hand_later() -> None:
+    game = Game([timed])
+    game.quiet()
+    flow = game.flows.start(timed, None)
+    Faults.on = True
+    game.jump(11)
+    game.flows.signal(flow, Bid(amount=1))
+    game.jump(1)
+    game.flows.fire_timer(flow, "timeout(Bid)")
+    Faults.on = False
+    game.flows.resume(flow)
+    assert game.marks() == []
+    assert game.row(flow).unread_signals == 1
+
+
 def test_many_signals_in_one_transaction_that_outlive_their_workflow_are_counted() -> None:
     game = Game([entity_bid])
     flow = game.flows.start(entity_bid, None)

@@ -10,6 +10,8 @@ PYTHON ?=
 PY := .venv/bin/python
 # How long the long tests are.
 STEPS ?= 20000
+PROGRAMS ?= 3000
+SCENARIOS ?= 300
 N ?= 1000
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
@@ -34,8 +36,9 @@ format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
 	@$(PY) -m ruff check --fix
 
-fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000
-	@GAMEDB_FUZZ_STEPS=$(STEPS) $(PY) -m pytest -k "stateful or fuzz" $(ARGS)
+fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000 PROGRAMS=10000
+	@GAMEDB_FUZZ_STEPS=$(STEPS) WORKFLOW_PROGRAMS=$(PROGRAMS) GAMEDB_FUZZ_SCENARIOS=$(SCENARIOS) \
+	  $(PY) -m pytest -k "stateful or fuzz or property or conservation" $(ARGS)
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000
 	@GAMEDB_CRASH_KILLS=$(N) $(PY) -m pytest tests/crash $(ARGS)

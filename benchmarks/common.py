@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import multiprocessing
 import resource
 import sys
@@ -71,6 +72,7 @@ def peak_mb() -> float:
 
 
 def _child(pipe: Any, function: Callable[..., Measure], arguments: dict[str, Any]) -> None:
+    logging.getLogger("gamedb").setLevel(logging.ERROR)  # large transactions are slow reducers, on purpose
     measure = function(**arguments)
     measure.setdefault("peak_mb", peak_mb())
     pipe.send(measure)
@@ -96,7 +98,8 @@ def report(workload: str, system: str, parameters: dict[str, Any], measure: Meas
     """Print one line."""
     line: dict[str, Any] = {"workload": workload, "system": system, "parameters": parameters}
     for key in ("per_second", "p50_ms", "p99_ms", "peak_mb"):
-        line[key] = measure.get(key)
+        value = measure.get(key)
+        line[key] = float(f"{value:.4g}") if isinstance(value, float) else value
     line.update({key: value for key, value in measure.items() if key not in line})
     print(json.dumps(line), flush=True)
 

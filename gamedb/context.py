@@ -5,24 +5,32 @@ Contexts are thin: they carry who calls and when, and lead to the tables. The da
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import random
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros
-from gamedb.store import ReadTables, Store, Tables
+from gamedb.functions import Function
+from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
+
+if TYPE_CHECKING:
+    from gamedb.module import Resolved
 
 
 class Runtime(Protocol):
     """What a context needs of its database."""
 
     clock: Clock
+    module: Resolved
     store: Store
     tables: Tables
     log: logging.Logger
@@ -34,6 +42,9 @@ class Runtime(Protocol):
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
     ) -> AbstractContextManager[ReducerContext]:
         """A transaction that commits at the end of the `with`, and rolls back when it raises."""
+
+    def when_durable(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call back when all that is committed by now is on disk."""
 
 
 class ReducerContext:
@@ -53,6 +64,22 @@ class ReducerContext:
         """Who called. The database's own identity for in-process calls, schedules and lifecycle reducers."""
         self.connection_id = connection_id
         """The connection that the call came over; `None` for in-process calls and schedules."""
+
+    def share(self, other: ReducerContext) -> None:
+        """Become another face of `other`: the same transaction, caller and time.
+
+        For libraries whose own context is a subclass: `super().__init__` is not needed then.
+        """
+        self._runtime = other._runtime
+        self._micros = other.micros
+        self.db = other.db
+        self.sender = other.sender
+        self.connection_id = other.connection_id
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """What the running module declares, by name: for libraries that look for their own part of it."""
+        return self._runtime.module.functions
 
     @property
     def micros(self) -> int:
@@ -90,21 +117,33 @@ class ReducerContext:
         """The logger of the module."""
         return self._runtime.log
 
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
+    def savepoint(self) -> AbstractContextManager[None]:
         """A part that can fail alone: `with ctx.savepoint(): ...` undoes its own changes when it raises.
 
         The exception goes on, so catch it outside: `try: with ctx.savepoint(): ... except ReducerError: ...`.
         Savepoints nest.
         """
-        store = self._runtime.store
-        frame = store.savepoint()
-        try:
-            yield
-        except BaseException:
-            store.rollback_to_savepoint(frame)
-            raise
-        store.release(frame)
+        return Savepoint(self._runtime.store)
+
+
+class Savepoint:
+    """What `ctx.savepoint()` gives. Not a generator: an interrupted one would end later, in another transaction."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store.savepoint(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._store.release(self)
+        else:
+            self._store.rollback_to_savepoint(self, rebuild=isinstance(error, INTERRUPTS))
 
 
 class ProcedureContext:
@@ -124,9 +163,42 @@ class ProcedureContext:
         self.sender = sender
         self.connection_id = connection_id
 
+    def share(self, other: ProcedureContext, name: str) -> None:
+        """Become another face of `other` under a name of its own.
+
+        For libraries whose own context is a subclass: `super().__init__` is not needed then.
+        """
+        self._runtime = other._runtime
+        self.name = name
+        self.sender = other.sender
+        self.connection_id = other.connection_id
+
     def transaction(self) -> AbstractContextManager[ReducerContext]:
         """A transaction in the caller's name: commits at the end of the `with`, rolls back when it raises."""
         return self._runtime.transaction(sender=self.sender, connection_id=self.connection_id, name=self.name)
+
+    async def durable(self) -> None:
+        """Return when all that is committed by now is on disk; `WriteFailed` when it never will be.
+
+        For what must not be told to the world outside before a crash could no longer undo it.
+        """
+        loop = asyncio.get_running_loop()
+        on_disk: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: Exception | None) -> None:
+            if on_disk.done():
+                return
+            if error is None:
+                on_disk.set_result(None)
+            else:
+                on_disk.set_exception(error)
+
+        def tell(error: Exception | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(settle, error)
+
+        self._runtime.when_durable(tell)
+        await on_disk
 
     @property
     def log(self) -> logging.Logger:

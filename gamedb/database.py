@@ -19,7 +19,7 @@ import warnings
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timedelta
 from threading import get_ident
 from time import perf_counter
@@ -37,7 +37,7 @@ from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
-from gamedb.store import ReadTable, RowChange, Store, TableData, Tables
+from gamedb.store import INTERRUPTS, ReadTable, Store, TableData, Tables
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange
 from gamedb.system import SYSTEM_TABLES, ClientConnection, Setting
 from gamedb.types import ConnectionId, Identity
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from gamedb.storage import Writer
 
 _log: Final = logging.getLogger("gamedb")
-
-Committing = tuple[int, ReducerContext, str, list[tuple[TableData, list[RowChange]]]]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -98,7 +96,7 @@ class Database:
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
         self._closed = False
-        self._committing: Committing | None = None
+        self._refusal: DatabaseClosed | None = None
         self._process = os.getpid()
         self._thread: SchedulerThread | None = None
         self._durability: Durability | None = None
@@ -122,6 +120,8 @@ class Database:
             self._scheduler.rebuild()
             self._scheduler.begin_lost_phases()
             self._initialise()
+            for opening in self.module.openings:
+                self.execute("open", opening, ())
             self._end_lost_connections()
         except BaseException:
             self.close()
@@ -174,109 +174,107 @@ class Database:
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
         with self.lock:
-            if self.running is not None or self._closed:
-                raise self._not_now(name)
+            self._refuse(name)
             try:
-                thread = get_ident()
-                self.running = (name, perf_counter(), thread)
-                self.store.active = thread
-                ctx = ReducerContext(self, sender or self.identity, connection_id)
+                ctx = self._begin(name, sender, connection_id)
                 result = body(ctx, *arguments)
                 self._commit(ctx, name)
-            except BaseException:
-                try:
-                    self._undo()
-                except BaseException:  # a Ctrl-C came here, too
-                    self._undo()
-                    raise
+            except BaseException as error:
+                self._rollback(error)
                 raise
             finally:
-                running, self.running = self.running, None
-                self._committing = None
+                running, self.running = self.running, None  # here, as a call could be interrupted before it is done
                 self._end(running)
             return result
 
-    @contextmanager
     def transaction(
         self, *, sender: Identity | None = None, connection_id: ConnectionId | None = None, name: str = ""
-    ) -> Iterator[ReducerContext]:
+    ) -> Transaction:
         """A transaction without a reducer: `with db.transaction() as ctx: ctx.db[Player].insert(...)`."""
+        return Transaction(self, name, sender, connection_id)
+
+    # The parts of a transaction, for `execute` and `Transaction` only.
+
+    def _admit(self) -> None:
+        """Wait while the writer is behind; raise when it has failed."""
         if self._writer is not None and self._writer.blocked:
             self._writer.admit()
-        with self.lock:
-            if self.running is not None or self._closed:
-                raise self._not_now(name)
-            try:
-                thread = get_ident()
-                self.running = (name, perf_counter(), thread)
-                self.store.active = thread
-                ctx = ReducerContext(self, sender or self.identity, connection_id)
-                yield ctx
-                self._commit(ctx, name)
-            except BaseException:
-                try:
-                    self._undo()
-                except BaseException:  # a Ctrl-C came here, too
-                    self._undo()
-                    raise
-                raise
-            finally:
-                running, self.running = self.running, None
-                self._committing = None
-                self._end(running)
 
-    def _not_now(self, name: str) -> Exception:
-        if self.running is None:
-            return self._closed_error()
-        return TransactionError(
-            f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
-            "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
-        )
+    def _refuse(self, name: str) -> None:
+        """Under the lock: raise unless a transaction may begin."""
+        if self.running is not None:
+            raise TransactionError(
+                f"{name or 'a transaction'!r} was started inside a running transaction, which cannot wait for it; "
+                "call the function itself and pass it your ctx: other_reducer(ctx, ...)"
+            )
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
+
+    def _begin(self, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> ReducerContext:
+        """Start it."""
+        ctx = ReducerContext(self, sender or self.identity, connection_id)
+        thread = self.store.active = get_ident()
+        self.running = (name, perf_counter(), thread)
+        return ctx
 
     def _end(self, running: tuple[str, float, int] | None) -> None:
-        if running is not None:
-            seconds = perf_counter() - running[1]
-            if seconds > self.slow_seconds:
-                name = running[0] or "a transaction"
-                self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
+        """After it, whatever came of it: warn if it was slow, tell subscribers."""
+        if running is None:  # it was interrupted before it began
+            return
+        seconds = perf_counter() - running[1]
+        if seconds > self.slow_seconds:
+            name = running[0] or "a transaction"
+            self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
         if self._subscriptions.any:
             self._subscriptions.deliver()
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
+        """Keep its changes and hand them to the observers."""
         if self._scheduler.enabled:
             for table in list(self.store.touched):
                 if table.schema.scheduled is not None:
                     self._scheduler.before_commit(table, lambda: ctx.micros)
         changes = self.store.changes()
-        if not changes:
+        try:
             self.store.end()
-            return
-        committing = self._committing = (self.last_tx_id + 1, ctx, name, changes)  # from here on it has happened
-        self._finish(*committing)
+            if not changes:
+                return
+            self.last_tx_id += 1
+            if self._durability is not None:
+                self._durability.submit(self.last_tx_id, changes)
+            if self._scheduler.enabled:
+                for table, rows in changes:
+                    if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
+                        self._scheduler.after_commit(table, rows)
+            if self._subscriptions.any:
+                self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
+        except BaseException as error:  # neither rolled back nor told to everybody: nothing may build on it
+            self._stop(error)
+            raise
 
-    def _finish(
-        self, tx_id: int, ctx: ReducerContext, name: str, changes: list[tuple[TableData, list[RowChange]]]
-    ) -> None:
-        """Carry a commit to its end; each step may be taken twice, as an interrupt may come in between."""
-        self.store.end()
-        self.last_tx_id = tx_id
-        if self._durability is not None:
-            self._durability.submit(tx_id, changes)
-        if self._scheduler.enabled:
-            for table, rows in changes:
-                if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
-                    self._scheduler.after_commit(table, rows)
-        if self._subscriptions.any:
-            self._subscriptions.enqueue(tx_id, ctx.micros, ctx.sender, name, changes)
+    def _rollback(self, error: BaseException) -> None:
+        """Leave nothing of it."""
+        if self.store.active and self._refusal is None:
+            try:
+                self.store.rollback(rebuild=isinstance(error, INTERRUPTS))
+            except BaseException as first:
+                try:
+                    self.store.rollback(rebuild=True)
+                except BaseException as second:
+                    self._stop(second)
+                    raise
+                if isinstance(first, INTERRUPTS):
+                    raise
 
-    def _undo(self) -> None:
-        """After an exception: roll back, or finish what was committed already. May be done again if cut short."""
-        if self._committing is not None:
-            self._finish(*self._committing)
-            if self._writer is not None:
-                self._writer.wake()
-        elif self.store.active:
-            self.store.rollback()
+    def _stop(self, error: BaseException) -> None:
+        """Accept nothing more, as what is in memory may be half of a transaction; what is on its way to disk is not."""
+        self._refusal = DatabaseClosed(
+            f"database {self.module.name!r} was stopped by {type(error).__name__} in the middle of a commit or "
+            "rollback; close it and open it again"
+        )
+        self.log.error("%s", self._refusal, exc_info=error)
 
     def random_for_transaction(self) -> random.Random:
         """A generator for the running transaction, from the seed, the last commit and the number of generators yet."""
@@ -313,8 +311,17 @@ class Database:
     async def call_procedure_async(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
         """Run a procedure without blocking the loop: an async one on it, a sync one in a thread."""
         function = self._find(procedure, "procedure")
-        ctx = ProcedureContext(self, function.name, self.identity)
-        arguments = function.arguments_from(args, kwargs)
+        return await self.run_procedure_async(function, function.arguments_from(args, kwargs))
+
+    async def run_procedure_async(
+        self,
+        function: Function,
+        arguments: tuple[Any, ...],
+        sender: Identity | None = None,
+        connection_id: ConnectionId | None = None,
+    ) -> Any:
+        """Run a procedure with canonical arguments without blocking the loop."""
+        ctx = ProcedureContext(self, function.name, sender or self.identity, connection_id)
         if function.is_async:
             return _result(function, await function.invoke(ctx, *arguments))
         return _result(function, await asyncio.to_thread(function.invoke, ctx, *arguments))
@@ -327,7 +334,7 @@ class Database:
         connection_id: ConnectionId | None = None,
     ) -> Any:
         """Run a procedure with canonical arguments to its end. What `call_procedure` is made of."""
-        if self.running is not None and self._has_lock():
+        if self._is_inside():
             raise TransactionError(
                 f"procedure {function.name!r} was called inside a transaction, which would have to wait for it"
             )
@@ -346,6 +353,11 @@ class Database:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
             return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
+    def _is_inside(self) -> bool:
+        """Whether this thread is in the running transaction."""
+        running = self.running
+        return running is not None and running[2] == get_ident()
+
     def _has_lock(self) -> bool:
         """Whether this thread is in a transaction or in a callback."""
         return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # what `threading.Condition` asks, too
@@ -362,7 +374,8 @@ class Database:
     def view(self, view: Callable[..., Any] | str, /, *args: Any, sender: Identity | None = None) -> Any:
         """The result of a view now, as `sender` sees it."""
         function = self._find(view, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.evaluate(function, function.arguments_from(args, {}), sender or self.identity)
 
     @overload
@@ -393,20 +406,20 @@ class Database:
             rows = [what] if isinstance(what, type) else list(what)
             return self._subscriptions.add_tables([self.tables[row].data.schema.name for row in rows], callback)
         function = self._find(what, "view")
-        with self.reading():
+        with self.lock:
+            self._assert_readable()
             return self._subscriptions.add_view(
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """A moment between transactions: nothing changes until the `with` ends."""
-        with self.lock:
-            if self.running is not None:
-                raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
-            if self._closed:
-                raise self._closed_error()
-            yield
+    def _assert_readable(self) -> None:
+        """Under the lock: raise unless this is a moment between transactions."""
+        if self.running is not None:
+            raise TransactionError("inside a transaction use ctx.db[...]: it also shows what is not committed yet")
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+        if self.store.active:  # an interrupt came before the rollback could begin
+            self.store.rollback(rebuild=True)
 
     # --- clients
 
@@ -481,10 +494,10 @@ class Database:
 
     def run(self) -> None:
         """Drive schedules in a thread from now on, until `close`. Twice is once."""
-        if self._closed:
-            raise self._closed_error()
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
         if self._thread is None:
-            self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name, self.report_failure)
+            self._thread = SchedulerThread(self._scheduler, self.clock, self.module.name)
 
     async def run_async(self) -> None:
         """Drive schedules from the running asyncio loop, until cancelled."""
@@ -502,6 +515,16 @@ class Database:
             raise self._closed_error()
         if self._durability is not None:
             self._durability.flush(timeout)
+
+    def when_durable(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call back once when all that is committed by now is on disk: with None, or with why it never will be.
+
+        The call may come from another thread, and must be short.
+        """
+        if self._writer is None:
+            callback(None)
+        else:
+            self._writer.when_durable(self.last_tx_id, callback)
 
     @property
     def durable_tx_id(self) -> int:
@@ -523,6 +546,7 @@ class Database:
         self._scheduler.close(wait=wait)
         with self.lock:
             self._closed = True
+            self._refusal = self._closed_error()
         if self._durability is not None and self._process == os.getpid():
             self._durability.close()
         _unclosed.discard(self)
@@ -554,6 +578,53 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<gamedb database {self.module.name}: transaction {self.last_tx_id}>"
+
+
+class Transaction:
+    """What `db.transaction()` gives: it commits at the end of the `with`, and rolls back when that raises."""
+
+    def __init__(self, db: Database, name: str, sender: Identity | None, connection_id: ConnectionId | None) -> None:
+        self._db = db
+        self._name = name
+        self._who = (sender, connection_id)
+
+    def __enter__(self) -> ReducerContext:
+        db = self._db
+        db._admit()
+        if db._is_inside():
+            db._refuse(self._name)
+        lock: Any = db.lock
+        try:
+            lock.acquire()
+            db._refuse(self._name)
+            self._ctx = db._begin(self._name, *self._who)
+        except BaseException as error:
+            if lock._is_owned():  # an interrupt can come between the acquiring and anything that would note it
+                self._leave(error)
+            raise
+        return self._ctx
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        db = self._db
+        try:
+            if error is None:
+                db._commit(self._ctx, self._name)
+            else:
+                db._rollback(error)
+        except BaseException as again:
+            db._rollback(again)
+            raise
+        finally:
+            running, db.running = db.running, None
+            try:
+                db._end(running)
+            finally:
+                db.lock.release()
 
 
 class Caller:
@@ -593,40 +664,49 @@ class Caller:
 class _CommittedTable(ReadTable[R]):
     """A table outside of transactions: each question is answered between two of them."""
 
-    __slots__ = ("_gate",)
+    __slots__ = ("_assert_readable", "_lock")
 
     def __init__(self, db: Database, data: TableData) -> None:
         super().__init__(data)
-        self._gate = db.reading
+        self._lock = db.lock
+        self._assert_readable = db._assert_readable
 
     def get(self, key: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().get(key)
 
     def find(self, /, **unique: Any) -> R | None:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().find(**unique)
 
     def where(self, /, **equalities: Any) -> list[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().where(**equalities)
 
-    def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
-        with self._gate():
-            return super().between(column, low, high)
+    def between(self, column: str | tuple[str, ...], low: Any, high: Any, *, limit: int | None = None) -> list[R]:
+        with self._lock:
+            self._assert_readable()
+            return super().between(column, low, high, limit=limit)
 
-    def count(self) -> int:
-        with self._gate():
-            return super().count()
+    def count(self, **equalities: Any) -> int:
+        with self._lock:
+            self._assert_readable()
+            return super().count(**equalities)
 
-    __len__ = count
+    def __len__(self) -> int:
+        return self.count()
 
     def __iter__(self) -> Iterator[R]:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__iter__()
 
     def __contains__(self, row: object) -> bool:
-        with self._gate():
+        with self._lock:
+            self._assert_readable()
             return super().__contains__(row)
 
 
@@ -650,6 +730,7 @@ def _close_all() -> None:
         if db._durability is None or db._closed:
             continue
         db._closed = True
+        db._refusal = db._closed_error()
         db._scheduler.close(wait=False)
         if db.lock.acquire(timeout=EXIT_SECONDS_MAX):
             db.lock.release()
@@ -664,6 +745,7 @@ def _after_fork() -> None:
     for db in list(_unclosed):
         if db._durability is not None or db.running is not None:
             db._closed = True
+            db._refusal = db._closed_error()
         db.lock = threading.RLock()
         db.running = None
         db._thread = None

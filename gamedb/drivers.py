@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
 from typing import Final
 
 from gamedb.clock import Clock
-from gamedb.errors import DatabaseClosed
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.scheduler import Scheduler
 
 THREAD_BATCH: Final = 1000
@@ -23,11 +22,8 @@ LOOP_BATCH: Final = 100
 class SchedulerThread:
     """Drives a scheduler from a thread of its own, asleep until something is due."""
 
-    def __init__(
-        self, scheduler: Scheduler, clock: Clock, name: str, report: Callable[[str, BaseException], None]
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, clock: Clock, name: str) -> None:
         self._scheduler = scheduler
-        self._report = report
         self._clock = clock
         self._wake = threading.Event()
         self._stopped = False
@@ -37,6 +33,12 @@ class SchedulerThread:
         self._thread.start()
 
     def _run(self) -> None:
+        try:
+            self._fire_until_stopped()
+        except BaseException as error:  # also sys.exit() in a reducer: nobody else looks at this thread
+            self._scheduler.report_end(error)
+
+    def _fire_until_stopped(self) -> None:
         while not self._stopped:
             self._wake.clear()
             due = self._scheduler.next_due()
@@ -44,13 +46,8 @@ class SchedulerThread:
             if seconds is None or seconds > 0:
                 self._wake.wait(seconds)
             else:
-                try:  # nobody would see what is raised here, so whatever a reducer raises is its failure
-                    self._scheduler.run_due(limit=THREAD_BATCH, pooled=True, failures=BaseException)
-                except DatabaseClosed:
-                    return
-                except BaseException as error:
-                    self._report("the schedule", error)
-                    return
+                # nobody would see what is raised here, so whatever a reducer raises is its failure
+                self._scheduler.run_due(limit=THREAD_BATCH, pooled=True, failures=BaseException)
 
     def stop(self, *, wait: bool = True) -> None:
         """Stop after the firing that is under way, and wait for its end."""
@@ -84,6 +81,8 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             else:
                 scheduler.run_due(limit=LOOP_BATCH, pooled=True)
                 await asyncio.sleep(0)
+    except (StorageError, DatabaseClosed) as error:
+        scheduler.report_end(error)
     finally:
         scheduler.off_wake(wake)
         off_change()

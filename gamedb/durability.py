@@ -5,6 +5,7 @@ Made only for a database that has a path; imports the storage room, which is slo
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -37,8 +38,7 @@ class Durability:
         self._closing = threading.Lock()
         self._closed = False
         try:
-            for name, rows in self._storage.load():
-                store.tables[name].load(rows)
+            self._load(store)
             for sequence in self._sequences:
                 sequence.next = sequence.handed = self._storage.sequences.get(sequence.table, 1)
                 sequence.extend = self._extend
@@ -47,6 +47,17 @@ class Durability:
             self._storage.close()
             raise
         self.writer = Writer(self._storage)
+
+    def _load(self, store: Store) -> None:
+        """Fill the tables. Rows are no work for the garbage collector, which would look at a growing heap in vain."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            for name, rows in self._storage.load():
+                store.tables[name].load(rows)
+        finally:
+            if collects:
+                gc.enable()
 
     def _reserve(self, sequences: SequenceOf[Sequence]) -> None:
         """Make higher limits durable, then let the numbers below them be handed out."""

@@ -20,6 +20,7 @@ from gamedb.schema import Row, TableSchema, table_schema
 
 if TYPE_CHECKING:
     from gamedb.checking import CheckReport
+    from gamedb.context import ReducerContext
 
 C = TypeVar("C", bound=type[Row])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +51,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     migrations: list[Migration]
     visibility_filters: list[str]
     checks: list[Check]
+    openings: list[Callable[[ReducerContext], object]]
 
 
 class Module:
@@ -67,6 +69,7 @@ class Module:
         self._migrations: list[Migration] = []
         self._visibility_filters: list[str] = []
         self._checks: list[Check] = []
+        self._openings: list[Callable[[ReducerContext], object]] = []
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -213,6 +216,14 @@ class Module:
         self._checks.append(Check(function.__name__, function))
         return function
 
+    def on_open(self, function: Callable[[ReducerContext], object]) -> Callable[[ReducerContext], object]:
+        """Let `function` run in a transaction each time a database is opened, before anything fires or is called.
+
+        For libraries that check and repair what they keep in rows. What it raises refuses the opening.
+        """
+        self._openings.append(function)
+        return function
+
     def include(self, other: Module) -> None:
         """Take in everything that another module declares, also what it declares later. Twice is once."""
         if other is self:
@@ -232,6 +243,7 @@ class Module:
         migrations: list[Migration] = []
         filters: list[str] = []
         checks: list[Check] = []
+        openings: list[Callable[[ReducerContext], object]] = []
         owners: dict[str, str] = {}
         for module in self._modules():
             for schema in module._tables:
@@ -252,6 +264,7 @@ class Module:
                 migrations.append(migration)
             filters += module._visibility_filters
             checks += module._checks
+            openings += module._openings
         for name in functions:
             if functions[name].kind == "view" and name in tables:
                 raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
@@ -266,6 +279,7 @@ class Module:
             migrations=migrations,
             visibility_filters=filters,
             checks=checks,
+            openings=openings,
         )
 
     def _modules(self) -> list[Module]:

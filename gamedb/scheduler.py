@@ -8,28 +8,32 @@ It knows no storage; `gamedb.database` gives it transactions, `gamedb.drivers` d
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from gamedb.clock import Clock
 from gamedb.columns import from_micros, micros_of, to_micros
 from gamedb.context import ReducerContext
-from gamedb.errors import DatabaseClosed
+from gamedb.errors import DatabaseClosed, StorageError
 from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.system import ScheduleState
-from gamedb.workers import Workers
+from gamedb.workers import LoopWorkers, Workers
 
 T = TypeVar("T")
 
 FIRINGS_MAX: Final = 1_000_000
 """How many rows one `run_due` fires at most without the clock moving."""
-PROCEDURE_THREADS_MAX: Final = 8
-"""How many scheduled procedures run at once."""
+PROCEDURE_THREADS_MAX: Final = 32
+"""How many scheduled sync procedures run at once."""
+ASYNC_PROCEDURES_MAX: Final = 1_000
+"""How many scheduled async procedures run at once."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -40,6 +44,7 @@ class Host(Protocol):
     """What the scheduler needs of its database."""
 
     clock: Clock
+    log: logging.Logger
     store: Store
     lock: threading.RLock
 
@@ -48,6 +53,9 @@ class Host(Protocol):
 
     def run_procedure(self, function: Function, arguments: tuple[Any, ...]) -> Any:
         """Run a procedure as the database itself, in this thread."""
+
+    async def run_procedure_async(self, function: Function, arguments: tuple[Any, ...]) -> Any:
+        """Run an async procedure as the database itself, on the running loop."""
 
     def report_failure(self, name: str, error: BaseException) -> None:
         """Log an exception of a scheduled function."""
@@ -66,7 +74,8 @@ class Scheduler:
         self._heap: list[Entry] = []
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
-        self._pool: Workers | None = None
+        self._threads: Workers | None = None
+        self._loop: LoopWorkers | None = None
         self._closed = False
 
     @property
@@ -219,23 +228,23 @@ class Scheduler:
         """Fire one entry of the heap; False when its row has gone or moved."""
         function = self._functions[entry[2]]
         try:
-            fired = self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
-        except failures as error:
+            return self._host.execute(function.name, self._claim_and_run, (entry, function.invoke))
+        except BaseException as error:
+            if not isinstance(error, failures) and isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             if self._closed and isinstance(error, DatabaseClosed):
                 raise
-            self._host.report_failure(function.name, error)
-            return self._host.execute(function.name, self._claim, (entry,)) is not None
-        if fired:
-            with self._host.lock:
-                if self._current(entry) is not None:  # its reducer put the very same row back
-                    heapq.heappush(self._heap, entry)
-        return fired
+            claimed = self._host.execute(function.name, self._claim, (entry,)) is not None
+            self._host.report_failure(function.name, error)  # not before: if the database has ended, that was the error
+            return claimed
 
     def _claim_and_run(self, ctx: ReducerContext, entry: Entry, invoke: Callable[..., Any]) -> bool:
         row = self._claim(ctx, entry)
         if row is None:
             return False
         invoke(ctx, row)
+        if self._current(entry) is not None:  # it put the very same row back, which is no change that would be seen
+            heapq.heappush(self._heap, entry)
         return True
 
     def _current(self, entry: Entry) -> Row | None:
@@ -280,19 +289,32 @@ class Scheduler:
             self._land(number, key)
         elif not pooled:
             self._run_procedure(entry, row, once, (Exception, CancelledError))
+        elif function.is_async:
+            if self._loop is None:
+                self._loop = LoopWorkers(ASYNC_PROCEDURES_MAX, "gamedb-procedures")
+            self._loop.submit(lambda: self._run_on_loop(entry, row, once))
         else:
-            if self._pool is None:
-                self._pool = Workers(PROCEDURE_THREADS_MAX, "gamedb-procedure")
-            self._pool.submit(self._run_in_pool, entry, row, once)
+            if self._threads is None:
+                self._threads = Workers(PROCEDURE_THREADS_MAX, "gamedb-procedure")
+            self._threads.submit(self._run_in_thread, entry, row, once)
         return True
 
-    def _run_in_pool(self, entry: Entry, row: Row, once: bool) -> None:
+    def _run_in_thread(self, entry: Entry, row: Row, once: bool) -> None:
         try:
             self._run_procedure(entry, row, once, (BaseException,))
         except DatabaseClosed:
             pass  # the row is still there: it fires again when the database is opened
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
+
+    async def _run_on_loop(self, entry: Entry, row: Row, once: bool) -> None:
+        function = self._functions[entry[2]]
+        try:
+            await self._host.run_procedure_async(function, (row,))
+        except BaseException as error:
+            self._host.report_failure(function.name, error)
+        with suppress(DatabaseClosed):  # the row is still there: it fires again when the database is opened
+            self._procedure_ended(entry, once)
 
     def _run_procedure(self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]) -> None:
         _, key, number = entry
@@ -304,8 +326,12 @@ class Scheduler:
         except BaseException:
             self._in_flight.discard((number, key))
             raise
+        self._procedure_ended(entry, once)
+
+    def _procedure_ended(self, entry: Entry, once: bool) -> None:
+        _, key, number = entry
         if once:
-            self._host.execute(function.name, self._claim, (entry,))
+            self._host.execute(self._functions[number].name, self._claim, (entry,))
         self._land(number, key)
 
     def _land(self, number: int, key: int) -> None:
@@ -318,13 +344,23 @@ class Scheduler:
                 heapq.heappush(self._heap, (due, key, number))
                 self.wake()
 
+    def report_end(self, error: BaseException) -> None:
+        """Its driver has stopped: say so once. Most often the database takes nothing any more (a full disk, say)."""
+        if self._closed and isinstance(error, DatabaseClosed):
+            return
+        refused = isinstance(error, StorageError | DatabaseClosed)
+        text = error if refused else repr(error)
+        self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
+
     def forget_threads(self) -> None:
         """After a fork: the threads of procedures are not in this process."""
-        self._pool = None
+        self._threads = self._loop = None
         self._in_flight.clear()
 
     def close(self, *, wait: bool = True) -> None:
         """End the threads of procedures, and wait for the procedures that are running (other than the caller)."""
         self._closed = True
-        if self._pool is not None:
-            self._pool.stop(wait=wait)
+        if self._threads is not None:
+            self._threads.stop(wait=wait)
+        if self._loop is not None:
+            self._loop.stop(wait=wait)

@@ -144,9 +144,7 @@ class Subscriptions:
     def enqueue(
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
-        """Take a commit in (twice is once); `deliver` follows when its transaction is over."""
-        if self._unsettled and self._unsettled[-1][1].tx_id == tx_id:
-            return
+        """Take a commit in; `deliver` follows when its transaction is over."""
         tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
         commit = Commit(tx_id, micros, caller, name, tables)
         self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])

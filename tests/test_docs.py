@@ -1,15 +1,20 @@
 """The documentation is true: its Python runs, its printed lines are what is printed, its links lead somewhere.
 
-Python blocks of one file share their names, in order. A line `print(...)  # text` must print that text (up to ` ...` at
+Python blocks of one file share their names, in order, and run as the main program. The files that they make lie in one
+directory for all pages, as they do for a reader. A line `print(...)  # text` must print that text (up to ` ...` at
 its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
 line `...`). A block after the line `<!-- not run -->` is left alone.
 """
 
 from __future__ import annotations
 
+import linecache
+import os
 import re
 import shlex
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -17,6 +22,7 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from gamedb import database
 from gamedb.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -42,16 +48,35 @@ def ids(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory in which somebody tries one page after the other."""
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.fixture
+def closing() -> Iterator[None]:
+    """A page may leave its databases open, as an interpreter at its prompt does."""
+    yield
+    for left in list(database._unclosed):
+        left.close()
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
+@pytest.mark.usefixtures("closing")
 def test_python_runs_and_prints_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    module = ModuleType("docs_" + re.sub(r"\W", "_", page.stem.lower()))
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.chdir(desk)
+    module = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", module)
     promised = []
+    lines: list[str] = []
     for block in blocks(page, "python"):
         padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
+        lines += ["\n"] * (block.line - len(lines)) + block.text.splitlines(keepends=True)
+        # where workflows find their source
+        monkeypatch.setitem(linecache.cache, str(page), (0, None, lines, str(page)))
         exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
         promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()
@@ -60,6 +85,25 @@ def test_python_runs_and_prints_what_it_says(
         for text, line in zip(promised, printed, strict=False)
     ]
     assert shown == promised
+
+
+def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text()
+    (tmp_path / "arena.py").write_text(blocks(ROOT / "README.md", "python")[0].text)
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("arena.py") == "Player(id=1, name='ann', hp=70)\n"
+    assert run("arena.py") in ("Player(id=1, name='ann', hp=40)\n", "Player(id=1, name='ann', hp=41)\n")
+    commands = re.findall(r"`gamedb ([^`]* arena:module[^`]*)`", page)
+    assert len(commands) == 2
+    for command in commands:
+        assert "arena" in run("-m", "gamedb", *shlex.split(command))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=ids)

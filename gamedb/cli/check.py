@@ -71,7 +71,7 @@ def _show(out: Console, result: CheckResult) -> None:
     for refusal in result.refusals:
         out.print(Padding(_bullet(refusal), (0, 0, 0, 2)))
     if result.refusals:
-        out.print("Nothing was changed. Change the module, or add a migration, and check again.")
+        out.print("Nothing was changed. Put that right, and check again.")
     if result.notes:
         out.print(Text("Notes", style="bold"))
         for note in result.notes:

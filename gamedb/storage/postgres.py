@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
 from gamedb.storage import meta
@@ -65,8 +65,13 @@ class PostgresBackend:
         return driver.cursor(name="gamedb_load")
 
     def close(self) -> None:
-        """Close the connection, and with it the lock."""
-        with suppress(DBAPIError, psycopg.Error):
+        """Give the lock back and close the connection.
+
+        The server would release the lock by itself, but only some time after the connection was closed.
+        """
+        with suppress(SQLAlchemyError, psycopg.Error):
+            self.connection.execute(text("SELECT pg_advisory_unlock_all()"))
+        with suppress(SQLAlchemyError, psycopg.Error):
             self.connection.close()
         self.connection.engine.dispose()
 

@@ -148,6 +148,7 @@ def check_file(path: str) -> None:
             problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         problem = str(error)
+    problem = problem.replace("*** in database main ***", "").strip()
     if problem != "ok":
         raise ForeignFile(
             f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"
@@ -166,9 +167,9 @@ def _check_header(path: str) -> None:
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}") from None
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched")
+        raise ForeignFile(f"{path} is not a database (it has no SQLite header); it was not touched: give another path")
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched")
+        raise ForeignFile(f"{path} is an SQLite file of another program; it was not touched: give another path")
     if int.from_bytes(header[60:64], "big") > FILE_FORMAT:
         raise StorageError(
             f"{path} was written by a newer gamedb (file format {int.from_bytes(header[60:64], 'big')}, this one "

@@ -160,7 +160,7 @@ class Storage:
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
         with self._lock:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             try:
                 self._backend.check_in_place()
                 self._write_rows(rows, texts)

@@ -65,19 +65,11 @@ class Writer:
     def submit(self, tx_id: int, changes: RowChanges) -> None:
         """Note a committed transaction; ids must rise. Never raises: what failed is told by `admit` and `flush`."""
         with self._guard:
-            pending = self._pending
-            for table, rows in changes:
-                final = pending.get(table)
-                if final is None:
-                    final = pending[table] = {}
-                if table in self._row_keys:  # no primary key: the row itself says what to store or delete
-                    for key, before, after in rows:
-                        final[key] = (before, after)
-                else:
-                    for key, _, after in rows:
-                        final[key] = after
-                self.pending_rows += len(rows)
-            self.submitted_tx_id = tx_id
+            try:
+                self._note(tx_id, changes)
+            except BaseException:  # Ctrl-C: once more, so that the disk does not get half of a transaction
+                self._note(tx_id, changes)
+                raise
         if self.pending_rows >= self.queued_rows_max:
             self.blocked = True
             self._urgent.set()
@@ -85,9 +77,20 @@ class Writer:
             self._asleep = False
             self._wake.set()
 
-    def wake(self) -> None:
-        """Look whether something is pending; for a `submit` that was cut short."""
-        self._wake.set()
+    def _note(self, tx_id: int, changes: RowChanges) -> None:
+        pending = self._pending
+        for table, rows in changes:
+            final = pending.get(table)
+            if final is None:
+                final = pending[table] = {}
+            if table in self._row_keys:  # no primary key: the row itself says what to store or delete
+                for key, before, after in rows:
+                    final[key] = (before, after)
+            else:
+                for key, _, after in rows:
+                    final[key] = after
+            self.pending_rows += len(rows)
+        self.submitted_tx_id = tx_id
 
     @property
     def pending_tx(self) -> int:
@@ -104,7 +107,7 @@ class Writer:
         """Return when there is room; raises the `WriteFailed`, or `TimeoutError` after so many seconds."""
         self._wait(lambda: self.pending_rows < self.queued_rows_max, timeout, "no room for another transaction")
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
 
     def flush(self, tx_id: int | None = None, timeout: float | None = None) -> None:
         """Return when this transaction (default: the last submitted) is on disk.
@@ -115,7 +118,7 @@ class Writer:
         if self.durable_tx_id < wanted:
             self._wait(lambda: self.durable_tx_id >= wanted, timeout, f"transaction {wanted} is not on disk yet")
         elif self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
 
     def when_durable(self, tx_id: int, callback: DurableCallback) -> None:
         """Call back once, in the order of transactions: with None when it is on disk, else with the failure.
@@ -138,16 +141,15 @@ class Writer:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
 
     def _wait(self, done: Callable[[], bool], timeout: float | None, what: str) -> None:
         self._urgent.set()
-        self._wake.set()
         with self._progress:
             if not self._progress.wait_for(lambda: done() or self.error is not None, timeout):
                 raise TimeoutError(f"{what}, {timeout} s after it was asked for")
         if not done() and self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
 
     def _run(self) -> None:
         try:

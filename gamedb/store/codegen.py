@@ -38,7 +38,7 @@ def table_source(schema: TableSchema) -> tuple[str, dict[str, Any]]:
     emit(f"return row if {canonical} else repair(row)")
     _emit_insert(emit, schema, canonical)
     if schema.primary_key is not None:
-        _emit_update(emit, schema, canonical)
+        _emit_update(emit, schema, _canonical_change(schema, scope))
     _emit_remove(emit)
     _emit_indexing(emit, schema)
     return "\n".join(emit.lines) + "\n", scope
@@ -53,6 +53,15 @@ def _canonical(schema: TableSchema, scope: dict[str, Any]) -> str:
             parts.append(test.replace("\0", f"row.{column.name}"))
         else:
             parts.append(test.replace("\0", f"(v := row.{column.name})", 1).replace("\0", "v"))
+    return " and ".join(parts)
+
+
+def _canonical_change(schema: TableSchema, scope: dict[str, Any]) -> str:
+    """The same for a row that replaces `old`: what is the very object that stood there needs no look."""
+    parts = []
+    for column in schema.columns:
+        test = column.type.fast("v", scope)
+        parts.append(f"((v := row.{column.name}) is old.{column.name} or {test})")
     return " and ".join(parts)
 
 
@@ -96,11 +105,18 @@ def _numbered(schema: TableSchema, auto: str) -> str:
 
 def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     auto = next((c.name for c in schema.columns if c.auto_inc), None)
-    _emit_start(emit, "update", "row", canonical)
+    _emit_start(emit, "update", "row")
+    emit("if type(row) is not Row:")
+    emit("row = repair(row)", 2)
     emit(f"key = row.{schema.primary_key}")
-    emit("old = rows.get(key)")
+    emit("try:")
+    emit("old = rows.get(key)", 2)
+    emit("except TypeError:")
+    emit("old = None", 2)
     emit("if old is None:")
-    emit("raise missing(row)", 2)
+    emit("raise missing(check(row))", 2)
+    emit(f"if not ({canonical}):")
+    emit("row = repair(row)", 2)
     if auto is not None and auto != schema.primary_key:
         emit(f"if row.{auto} == 0:")
         emit(f"row = {_numbered(schema, auto)}", 2)
@@ -129,7 +145,7 @@ def _emit_remove(emit: _Writer) -> None:
     emit("if row is None:")
     emit("return False", 2)
     with _mutation(emit):
-        emit("journal.setdefault(key, row)", 2)
+        emit("journal.setdefault(key, row)", 2)  # before the change, which an interrupt may leave half done
         emit("del rows[key]", 2)
         emit("unindex(key, row)", 2)
     emit("return True")

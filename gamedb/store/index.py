@@ -53,18 +53,30 @@ def _has_place(value: Any) -> bool:
     return value is not None and bool(value == value)
 
 
+def has_none(value: Any) -> bool:
+    """Whether a value of an index is, or holds, `None`."""
+    return value is None or (type(value) is tuple and None in value)
+
+
 class EqualityIndex:
-    """value (a tuple for several columns) to the key of its row, or to a `Bucket` of keys."""
+    """value (a tuple for several columns) to the key of its row, or to a `Bucket` of keys.
 
-    __slots__ = ("columns", "keys", "order")
+    `optional`: some column may be `None`. Rows where one is are not held: `None` mostly stands in many rows, and is
+    seldom looked for.
+    """
 
-    def __init__(self, columns: tuple[str, ...]) -> None:
+    __slots__ = ("columns", "keys", "optional", "order")
+
+    def __init__(self, columns: tuple[str, ...], optional: bool = False) -> None:
         self.columns = columns
+        self.optional = optional
         self.keys: dict[Any, Any] = {}
         self.order: Order | None = None
 
     def add(self, value: Any, key: Hashable) -> None:
         """A row with this value and key came."""
+        if self.optional and has_none(value):
+            return
         found = self.keys.get(value)
         if found is None:
             self.keys[value] = key
@@ -77,6 +89,8 @@ class EqualityIndex:
 
     def remove(self, value: Any, key: Hashable) -> None:
         """The row with this value and key left."""
+        if self.optional and has_none(value):
+            return
         found = self.keys[value]
         if type(found) is Bucket:
             del found[key]

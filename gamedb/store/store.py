@@ -3,12 +3,16 @@
 Writes go straight into the tables; the journals remember what was there. `commit` turns the journals into the net
 changes, `rollback` plays them back, savepoints do either for a part. Synchronous, without I/O, clock or locks: the
 caller (`gamedb.database`) lets one transaction in at a time.
+
+An interrupt (Ctrl-C, the end of the stack or of memory) may come in the middle of any of it. So what is needed to roll
+back is kept until a step is done, and rolling back with `rebuild` trusts the rows and journals alone, never an index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from threading import get_ident
+from typing import Final
 
 from gamedb.errors import TransactionError
 from gamedb.schema import Row, TableSchema
@@ -17,28 +21,28 @@ from gamedb.store.table import Journal, TableData
 RowChange = tuple[Hashable, Row | None, Row | None]
 """(key, row before, row after); `None` where there is none."""
 
+INTERRUPTS: Final = (KeyboardInterrupt, SystemExit, RecursionError, MemoryError)
+"""What may be raised in the middle of a change; a rollback after one of these has to be one with `rebuild`."""
+
 
 class Frame:
-    """What a savepoint sets aside: the journals of the enclosing level by table, with their `sequence_saved`."""
+    """What a savepoint sets aside: the journals of the enclosing level, and which tables they belong to."""
 
-    __slots__ = ("journals",)
+    __slots__ = ("saved", "touched")
 
     def __init__(self, touched: list[TableData]) -> None:
-        self.journals = {table: (table.journal or {}, table.sequence_saved) for table in touched}
+        self.touched = touched
+        self.saved = [(table.journal, table.sequence_saved) for table in touched]
 
 
 class Store:
-    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints.
-
-    A KeyboardInterrupt may come at any moment, also inside of these. Each step therefore leaves what `rollback` and
-    `end` can be called for again: nothing is forgotten before what replaces it is in place.
-    """
+    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints."""
 
     def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
         self.active = 0
         """The thread of the running transaction (`threading.get_ident`), 0 when there is none."""
         self._touched: list[TableData] = []
-        self._frames: list[Frame] = []
+        self._frames: list[tuple[object, Frame | None]] = []  # whose; None: nothing had been written when it began
         self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
 
     def _touch(self, table: TableData) -> Journal:
@@ -48,9 +52,9 @@ class Store:
                 f"table {table.schema.name!r} was written {where}; "
                 "write in a reducer, or in `with db.transaction() as ctx:`"
             )
+        self._touched.append(table)
         journal: Journal = {}
         table.journal = journal
-        self._touched.append(table)
         return journal
 
     @property
@@ -64,16 +68,13 @@ class Store:
         self.active = get_ident()
 
     def commit(self) -> list[tuple[TableData, list[RowChange]]]:
-        """End the transaction and keep its changes, which it returns."""
+        """End the transaction; the net changes of each table that really changed, in the order of first writes."""
         changes = self.changes()
         self.end()
         return changes
 
     def changes(self) -> list[tuple[TableData, list[RowChange]]]:
-        """The net changes of each table that really changed, in the order of first writes.
-
-        `TransactionError` when the transaction cannot be committed.
-        """
+        """What `commit` gives; the transaction goes on until `end` or `rollback`."""
         if self._frames:
             raise TransactionError("a savepoint is still open; write `with ctx.savepoint():`")
         result: list[tuple[TableData, list[RowChange]]] = []
@@ -97,75 +98,99 @@ class Store:
 
     def end(self) -> None:
         """End the transaction and keep its changes."""
-        for table in self._touched:
-            table.journal = table.sequence_saved = None
-            if table.schema.event:
-                table.clear()
-        self._touched = []
         self.active = 0
+        touched = self._touched
+        if touched:
+            self._touched = []
+            for table in touched:
+                table.journal = table.sequence_saved = None
+                if table.schema.event:
+                    table.clear()
 
-    def rollback(self) -> None:
-        """End the transaction and leave nothing of it."""
+    def rollback(self, *, rebuild: bool = False) -> None:
+        """End the transaction and leave nothing of it. With `rebuild` it may follow a rollback that was interrupted."""
         assert self.active
         while self._frames:
-            self.rollback_to_savepoint()
-        self._restore()
+            self._undo_savepoint(rebuild)
+        self._restore(rebuild)
         self.active = 0
 
-    def _restore(self) -> None:
-        touched = self._touched
-        while touched:
-            table = touched[-1]
-            table.restore(table.journal or {}, table.sequence_saved)
-            table.journal = table.sequence_saved = None
-            touched.pop()
+    def _restore(self, rebuild: bool) -> None:
+        for table in reversed(self._touched):
+            if table.journal is not None:
+                table.restore(table.journal, table.sequence_saved, rebuild)
+                table.journal = table.sequence_saved = None
+        self._touched = []
 
-    def savepoint(self) -> Frame:
-        """Start a nested part; `release` or `rollback_to_savepoint` ends it."""
+    def savepoint(self, owner: object = None) -> None:
+        """Start a nested part; `release` or `rollback_to_savepoint` by the same owner ends it."""
         if self.active != get_ident():
             raise TransactionError("a savepoint outside a transaction; the context is good until its reducer returns")
-        frame = Frame(self._touched)
-        self._frames.append(frame)
-        self._touched = []
-        for table in frame.journals:
-            table.journal = table.sequence_saved = None
-        return frame
-
-    def release(self, frame: Frame | None = None) -> None:
-        """End the innermost savepoint (which must be `frame`, if given) and keep its changes."""
-        if frame is not None and frame not in self._frames:
-            raise TransactionError("this savepoint is over: its transaction, or a savepoint around it, ended before it")
-        if frame is not None and frame is not self._frames[-1]:
-            raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
-        frame = self._frames[-1]
+        if not self._touched:
+            self._frames.append((owner, None))
+            return
+        self._frames.append((owner, Frame(self._touched)))
         for table in self._touched:
-            journal, sequence_saved = table.journal or {}, table.sequence_saved
-            if table in frame.journals:
-                outer, outer_saved = frame.journals[table]
-                for key, old in journal.items():
-                    outer.setdefault(key, old)
-                journal, sequence_saved = outer, sequence_saved if outer_saved is None else outer_saved
-            frame.journals[table] = (journal, sequence_saved)
-        self._resume(frame)
+            table.journal = table.sequence_saved = None
+        self._touched = []
 
-    def rollback_to_savepoint(self, frame: Frame | None = None) -> None:
-        """End the innermost savepoint (or `frame`, with those inside of it) and undo its changes.
+    def release(self, owner: object = None) -> None:
+        """End the innermost savepoint and keep its changes; `TransactionError` when it is another owner's."""
+        if not self._owns(owner):
+            raise TransactionError("this savepoint is over: its transaction, or a savepoint around it, ended before it")
+        whose, frame = self._frames[-1]
+        if whose is not owner:
+            raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
+        if frame is None:  # nothing was written outside of it: its journals are those of the outer level
+            self._frames.pop()
+            return
+        places = {table: place for place, table in enumerate(frame.touched)}
+        for table in self._touched:
+            journal, sequence_saved = table.journal, table.sequence_saved
+            place = places.get(table)
+            if place is None:
+                frame.saved.append((journal, sequence_saved))
+                frame.touched.append(table)
+                continue
+            outer, outer_sequence_saved = frame.saved[place]
+            assert outer is not None
+            assert journal is not None
+            for key, old in journal.items():
+                outer.setdefault(key, old)
+            if outer_sequence_saved is None:
+                frame.saved[place] = (outer, sequence_saved)
+        self._resume(frame)
+        self._frames.pop()
+
+    def rollback_to_savepoint(self, owner: object = None, *, rebuild: bool = False) -> None:
+        """End the innermost savepoint of this owner, with those inside of it, and undo their changes.
 
         Nothing happens when it is over already.
         """
-        if frame is None:
-            frame = self._frames[-1]
-        while frame in self._frames:
-            self._restore()
-            self._resume(self._frames[-1])
+        if self._owns(owner):
+            while self._undo_savepoint(rebuild) is not owner:
+                pass
+
+    def _owns(self, owner: object) -> bool:
+        for whose, _ in reversed(self._frames):  # noqa: SIM110  # an interrupt would not get out of a generator
+            if whose is owner:
+                return True
+        return False
+
+    def _undo_savepoint(self, rebuild: bool) -> object:
+        owner, frame = self._frames[-1]
+        self._restore(rebuild)
+        if frame is not None:
+            self._resume(frame)
+        self._frames.pop()
+        return owner
 
     def _resume(self, frame: Frame) -> None:
         for table in self._touched:
             table.journal = table.sequence_saved = None
-        for table, (journal, sequence_saved) in frame.journals.items():
+        self._touched = frame.touched
+        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=False):
             table.journal, table.sequence_saved = journal, sequence_saved
-        self._touched = list(frame.journals)
-        self._frames.pop()
 
     def rows(self) -> Iterator[tuple[TableData, Iterable[Row]]]:
         """Each table with its rows."""

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from gamedb.columns import FloatType, IntType, ProductType, exact_function
+from gamedb.columns import FloatType, IntType, OptionType, ProductType, exact_function
 from gamedb.schema import Row, TableSchema, has_float
 from gamedb.store.codegen import compile_table
 from gamedb.store.index import EqualityIndex, Order, Sequence, UniqueIndex
@@ -58,13 +58,14 @@ class TableData:
         self.schema = schema
         self.rows: dict[Hashable, Row] = {}
         self.unique = {name: UniqueIndex(name) for name in schema.unique_columns}
-        self.indexes = {columns: EqualityIndex(columns) for columns in schema.indexes}
+        optional = {c.name for c in schema.columns if isinstance(c.type, OptionType)}
+        self.indexes = {columns: EqualityIndex(columns, not optional.isdisjoint(columns)) for columns in schema.indexes}
         self.order: Order | None = None
         self.journal: Journal | None = None
         self.sequence: Sequence | None = None
         self.sequence_saved: int | None = None
         self.damaged = False
-        """Whether a write was cut short (by a Ctrl-C, or too deep a recursion), so that indexes may be wrong."""
+        """Whether a write was cut short (by too deep a recursion, say), so that indexes may be wrong."""
         for column in schema.columns:
             if column.auto_inc and isinstance(column.type, IntType):
                 self.sequence = Sequence(schema.name, column.name, column.type.high)
@@ -109,18 +110,21 @@ class TableData:
             if not plain:
                 index(key, row)
 
-    def restore(self, journal: Journal, sequence_saved: int | None) -> None:
-        """Undo a journal; all its keys leave the indexes first, as values may have moved between rows."""
-        if self.damaged:
-            self._restore_damaged(journal)
+    def restore(self, journal: Journal, sequence_saved: int | None, rebuild: bool) -> None:
+        """Undo a journal; all its keys leave the indexes first, as values may have moved between rows.
+
+        `rebuild`: a change may have been left half done, so the indexes are made afresh from the rows; this can be
+        done again when it was itself left half done.
+        """
+        if rebuild or self.damaged:
+            self._rebuild(journal)
+            self.damaged = False
         else:
-            self.damaged = True  # until all is done: this may be cut short, too, and is then called again
-            self._restore(journal)
+            self._undo(journal)
         if sequence_saved is not None and self.sequence is not None:
             self.sequence.undo(sequence_saved)
-        self.damaged = False
 
-    def _restore(self, journal: Journal) -> None:
+    def _undo(self, journal: Journal) -> None:
         rows = self.rows
         for key, old in journal.items():
             row = rows.get(key)
@@ -133,8 +137,7 @@ class TableData:
                 rows[key] = old
                 self.index(key, old)
 
-    def _restore_damaged(self, journal: Journal) -> None:
-        """Undo a journal without trust in the indexes, which are made anew."""
+    def _rebuild(self, journal: Journal) -> None:
         rows = self.rows
         for key, old in journal.items():
             if old is None:

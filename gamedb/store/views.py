@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from gamedb.columns import shown
 from gamedb.errors import ColumnError, TransactionError, UnknownName
 from gamedb.schema import Row, has_float, unknown_column
-from gamedb.store.index import Bucket
+from gamedb.store.index import Bucket, has_none
 from gamedb.store.table import TableData
 
 R = TypeVar("R", bound=Row)
@@ -87,8 +87,10 @@ class ReadTable(Generic[R]):
                 rows = finder(*values)
         return rows
 
-    def between(self, column: str | tuple[str, ...], low: Any, high: Any) -> list[R]:
+    def between(self, column: str | tuple[str, ...], low: Any, high: Any, *, limit: int | None = None) -> list[R]:
         """The rows with `low <= column <= high`, in that order; `None` leaves an end open.
+
+        `limit`: at most so many, the lowest; with an index this costs only what it gives.
 
         A declared multi-column index is named by the tuple of its columns, with tuples for `low` and `high`.
         Rows whose value is `None` or nan are in no range. The first use on an index sorts it; after that the order
@@ -103,7 +105,7 @@ class ReadTable(Generic[R]):
         low, high = self._bound(columns, low), self._bound(columns, high)
         found = self.data.ordered(columns)
         if found is None:
-            return self._scan_between(columns, low, high)
+            return self._scan_between(columns, low, high)[:limit]
         order, keys = found
         rows: dict[Any, Any] = self.data.rows
         result: list[R] = []
@@ -113,13 +115,28 @@ class ReadTable(Generic[R]):
                 result.extend(rows[k] for k in key)
             else:
                 result.append(rows[key])
+            if limit is not None and len(result) >= limit:
+                return result[:limit]
         return result
 
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self.data.rows)
+    def count(self, **equalities: Any) -> int:
+        """How many rows there are; with columns, how many `where` would give (from an index without reading rows)."""
+        if not equalities:
+            return len(self.data.rows)
+        index = self.data.indexes.get(tuple(equalities))
+        values = tuple(equalities.values())
+        if index is None or None in values:
+            return len(self.where(**equalities))
+        found = index.keys.get(values[0] if len(values) == 1 else values)
+        if found is None:
+            for column, value in equalities.items():
+                if self._canonical(column, value) is not value:
+                    return len(self.where(**equalities))
+            return 0
+        return len(found) if type(found) is Bucket else 1
 
-    __len__ = count
+    def __len__(self) -> int:
+        return len(self.data.rows)
 
     def __iter__(self) -> Iterator[R]:
         return iter(self._all())
@@ -191,8 +208,9 @@ class ReadTable(Generic[R]):
                 return ()  # a dict would find the very nan object that a row holds
             key = value if keys is None else keys.get(value)
             if key is None:
-                if value is None and keys is not None and used[0] in data.unique:
-                    return [row for row in rows.values() if getattr(row, used[0]) is None]
+                if keys is not None and has_none(value):  # indexes do not hold None
+                    wanted = [(name, values[p]) for name, p in zip(used, places, strict=True)]
+                    return [row for row in rows.values() if all(getattr(row, name) == v for name, v in wanted)]
                 return ()
             if type(key) is Bucket:
                 return [rows[k] for k in key]

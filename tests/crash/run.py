@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -34,12 +35,15 @@ class Told:
         self.phase: int | None = None
 
 
-def play_and_kill(path: Path, rng: random.Random, told: Told) -> None:
+Play = Callable[[str, int, Connection], None]
+
+
+def play_and_kill(path: Path, rng: random.Random, told: Told, play: Play | None = None) -> None:
     """Start the game in a process of its own and kill it a random moment after it has opened the file."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.crash.game", "gamedb.storage"])
+    context.set_forkserver_preload(["tests.crash.game", "tests.crash.workflow_game", "gamedb.storage"])
     receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(str(path), rng.randrange(1 << 30), send))
+    process = context.Process(target=play or _child, args=(str(path), rng.randrange(1 << 30), send))
     process.start()
     send.close()
     descriptor = receive.fileno()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +33,7 @@ from gamedb import (
     RowNotFound,
     TransactionError,
     UnknownName,
+    ViewContext,
     u8,
     u64,
 )
@@ -135,6 +140,16 @@ def test_entering_the_database_from_inside_a_transaction_is_an_error_not_a_deadl
         }
         db.call(outer)
         assert texts(db) == ["outer", "went on"]
+
+
+def test_the_end_of_a_transaction_in_another_thread_is_no_reentrance(module: Module) -> None:
+    @module.procedure
+    def fetch(ctx: ProcedureContext) -> str:
+        return "fetched"
+
+    with Database(module) as db:
+        db.running = ("another thread's, which lets go of the lock right now", 0.0, threading.get_ident() + 1)
+        assert db.call_procedure(fetch) == "fetched"
 
 
 def test_the_reentrancy_error_says_what_to_do(module: Module) -> None:
@@ -412,6 +427,27 @@ def test_a_procedure_acts_in_the_name_of_its_caller(procedures: Database) -> Non
         procedures.caller(ANN).call_procedure("secret")
 
 
+def test_a_procedure_can_wait_until_what_was_committed_is_on_disk(tmp_path: Path) -> None:
+    module = Module("game")
+
+    @module.table
+    class Note(Row):
+        id: PrimaryKey[AutoInc[u64]] = 0
+
+    @module.procedure
+    async def write(ctx: ProcedureContext) -> bool:
+        with ctx.transaction() as tx:
+            tx.db[Note].insert(Note())
+        await ctx.durable()
+        return opened[-1].durable_tx_id == opened[-1].last_tx_id
+
+    opened: list[Database] = []
+    for path in (None, tmp_path / "game.db"):
+        with Database(module, path) as db:
+            opened.append(db)
+            assert db.call_procedure(write)
+
+
 def test_procedures_can_be_called_inside_a_running_loop(procedures: Database) -> None:
     async def main() -> list[int]:
         return [
@@ -483,3 +519,45 @@ def test_a_raising_with_block_closes_the_database(module: Module) -> None:
 def test_errors_of_the_tables_reach_the_caller_as_they_are(module: Module) -> None:
     with Database(module) as db, pytest.raises(RowNotFound), db.transaction() as ctx:
         ctx.db[Counter].update(Counter(id=5))
+
+
+# --- memory
+
+
+def test_memory_stays_flat_over_updates_connections_and_subscriptions(module: Module, tmp_path: Path) -> None:
+    @module.view
+    def counters(ctx: ViewContext) -> list[Counter]:
+        return list(ctx.db[Counter])
+
+    @module.reducer
+    def count(ctx: ReducerContext) -> None:
+        row = ctx.db[Counter].get(1)
+        assert row is not None
+        ctx.db[Counter].update(row.replace(value=row.value + 1))
+
+    @module.reducer
+    def fail(ctx: ReducerContext) -> None:
+        count(ctx)
+        raise ValueError
+
+    def round(times: int) -> int:
+        for number in range(times):
+            for _ in range(10):
+                db.call(count)
+            with contextlib.suppress(ValueError):
+                db.call(fail)
+            connection = ConnectionId.from_int(number % 7 + 1)
+            db.connect(Identity.from_int(1), connection)
+            with db.subscribe(Counter, changes.append), db.subscribe(counters, changes.append):
+                pass
+            db.disconnect(connection)
+        db.flush()
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    changes: list[object] = []
+    with Database(module, tmp_path / "game.db", quiet=True) as db:
+        with db.transaction() as ctx:
+            ctx.db[Counter].insert(Counter(id=1, value=0))
+        before = round(500)
+        assert round(10_000) < before * 1.02

@@ -58,6 +58,8 @@ class Game:
             self.fired.put(timer.what)
             if timer.what == "bad":
                 raise LookupError("mine")
+            if timer.what == "cancelled":
+                raise asyncio.CancelledError
             if timer.what == "exit":
                 raise SystemExit(3)
 
@@ -104,6 +106,15 @@ def test_the_thread_goes_on_after_a_raising_reducer(game: Game, caplog: pytest.L
     game.add(Ring(at=at(0), what="bad"), Ring(at=at(0), what="good"))
     assert [game.next(), game.next()] == ["bad", "good"]
     assert "ring failed" in caplog.text
+
+
+def test_the_thread_goes_on_after_what_is_no_exception_of_the_usual_kind(
+    game: Game, caplog: pytest.LogCaptureFixture
+) -> None:
+    game.db.run()
+    game.add(Ring(at=at(0), what="cancelled"), Ring(at=at(0), what="good"))
+    assert [game.next(), game.next()] == ["cancelled", "good"]
+    assert "ring failed and was rolled back: CancelledError" in caplog.text
 
 
 def test_a_reducer_that_exits_fails_and_the_thread_goes_on(game: Game, caplog: pytest.LogCaptureFixture) -> None:
@@ -167,6 +178,26 @@ def test_an_interval_procedure_never_runs_twice_at_once_and_is_late_once(game: G
     assert game.next() == "work"
     game.add(Ring(at=at(0)))
     assert game.next() == "ring"
+
+
+def test_many_async_procedures_wait_at_once(clock: ManualClock) -> None:
+    module = Module("waiting")
+    count, started, ended = 100, queue.Queue[int](), queue.Queue[int]()
+    module.table(scheduled="work")(Job)
+
+    @module.procedure
+    async def work(ctx: ProcedureContext, job: Job) -> None:
+        started.put(job.scheduled_id)
+        while started.qsize() < count:  # nobody ends before all have begun
+            await asyncio.sleep(0.001)
+        ended.put(job.scheduled_id)
+
+    with Database(module, clock=clock) as db:
+        with db.transaction() as ctx:
+            for _ in range(count):
+                ctx.db[Job].insert(Job(at=ctx.now))
+        db.run()
+        assert sorted(ended.get(timeout=TIMEOUT) for _ in range(count)) == list(range(1, count + 1))
 
 
 def test_closing_waits_for_running_procedures(clock: ManualClock) -> None:

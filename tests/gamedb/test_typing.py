@@ -11,12 +11,15 @@ from mypy import api
 HERE = Path(__file__).parent
 
 
-def test_a_game_type_checks_and_its_mistakes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_type_check_and_mistakes_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HERE.parents[1])
     file = HERE / "typed_game.py"
     cache = str(HERE.parents[1] / ".mypy_cache" / "tests")
     options = ["--strict", "--config-file=", "--no-error-summary", "--follow-imports=silent", "--cache-dir", cache]
-    out, err, _ = api.run([*options, str(file)])
+    readme = (HERE.parents[1] / "README.md").read_text()
+    first = tmp_path / "arena.py"  # the first program that somebody types
+    first.write_text(readme.partition("```python\n")[2].partition("```\n")[0])
+    out, err, _ = api.run([*options, str(file), str(first)])
     assert err == ""
     found: dict[int, list[str]] = {}
     for line in out.splitlines():

@@ -444,3 +444,15 @@ def test_a_disk_that_is_full_when_a_file_is_opened_is_a_storage_error_and_leaves
         with pytest.raises(StorageError, match="disk I/O error"):
             open_storage(filled, TABLES)
     open_storage(filled, TABLES).close()
+
+
+def test_a_postgres_schema_is_free_as_soon_as_it_is_closed(
+    postgres_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = postgres_place.open(TABLES)
+    backend = storage._backend
+    monkeypatch.setattr(type(backend.connection), "close", lambda _connection: None)  # a server that takes its time
+    storage.close()
+    monkeypatch.undo()
+    postgres_place.open(TABLES).close()
+    backend.connection.close()

@@ -1,0 +1,172 @@
+"""A database and its file: what is confirmed, what happens when writing fails, which numbers are handed out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gamedb import (
+    AutoInc,
+    Database,
+    ManualClock,
+    Module,
+    PrimaryKey,
+    ReducerContext,
+    Row,
+    ScheduleAt,
+    WriteFailed,
+    u8,
+    u64,
+)
+from gamedb.durability import RESERVED_NUMBERS
+from gamedb.storage.storage import Storage
+
+module = Module("durable")
+
+
+@module.table
+class Thing(Row):
+    id: PrimaryKey[AutoInc[u64]] = 0
+    name: str
+
+
+@module.table
+class Small(Row):
+    id: PrimaryKey[AutoInc[u8]] = 0
+
+
+@module.table(scheduled="tick")
+class Ticker(Row):
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    scheduled_at: ScheduleAt
+
+
+@module.reducer
+def add(ctx: ReducerContext, name: str) -> u64:
+    return ctx.db[Thing].insert(Thing(name=name)).id
+
+
+@module.reducer
+def tick(ctx: ReducerContext, ticker: Ticker) -> None:
+    ctx.db[Thing].insert(Thing(name="tick"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "durable.db"
+
+
+def fail_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Storage, tx_id: int, rows: object) -> None:
+        raise WriteFailed("no space left on device")
+
+    monkeypatch.setattr(Storage, "write", refuse)
+
+
+def test_after_a_failed_write_nothing_is_accepted_or_confirmed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(module, path, quiet=True)
+    db.call(add, "kept")
+    db.flush()
+    confirmed = db.durable_tx_id
+    fail_writes(monkeypatch)
+    db.call(add, "lost")
+    with pytest.raises(WriteFailed, match="no space left"):
+        db.flush()
+    with pytest.raises(WriteFailed, match="no space left"):
+        db.call(add, "refused")
+    assert db.durable_tx_id == confirmed
+    assert [row.name for row in db.read(Thing)] == ["kept", "lost"]  # reading goes on
+    with pytest.raises(WriteFailed):
+        db.close()
+    monkeypatch.undo()
+    with Database(module, path, quiet=True) as again:
+        assert [row.name for row in again.read(Thing)] == ["kept"]
+
+
+def test_a_failed_write_stops_the_schedules_with_one_line_in_the_log(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    db = Database(module, path, clock=clock, quiet=True)
+    with db.transaction() as ctx:
+        ctx.db[Ticker].insert(Ticker(scheduled_at=timedelta(seconds=1)))
+    db.flush()
+    fail_writes(monkeypatch)
+    db.run()
+    (driver,) = [t for t in threading.enumerate() if t.name == "gamedb-scheduler-durable"]
+    with caplog.at_level(logging.ERROR):
+        db.call(add, "lost")
+        with pytest.raises(WriteFailed):
+            db.flush()
+        clock.advance(1)
+        driver.join(timeout=20)
+    assert not driver.is_alive()
+    assert sum("schedules stopped" in record.message for record in caplog.records) == 1
+    with pytest.raises(WriteFailed):
+        db.close()
+
+
+def test_numbers_go_on_without_a_gap_after_a_clean_close(path: Path) -> None:
+    for number in range(1, 4):
+        with Database(module, path, quiet=True) as db:
+            assert db.call(add, "thing") == number
+
+
+def test_numbers_are_reserved_before_they_are_handed_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash loses at most what was reserved, and hands nothing out twice."""
+    reserved: list[int] = []
+    write_sequences = Storage.write_sequences
+
+    def record(self: Storage, sequences: dict[str, int]) -> None:
+        write_sequences(self, sequences)
+        reserved.append(sequences.get("thing", 0))
+
+    monkeypatch.setattr(Storage, "write_sequences", record)
+    with Database(module, path, quiet=True) as db, db.transaction() as ctx:
+        for _ in range(3 * RESERVED_NUMBERS):
+            row = ctx.db[Thing].insert(Thing(name="thing"))
+            assert row.id < max(reserved)
+
+
+def test_small_number_types_do_not_lose_their_numbers_to_reservations(path: Path) -> None:
+    with Database(module, path, quiet=True) as db, db.transaction() as ctx:
+        ids = [ctx.db[Small].insert(Small()).id for _ in range(255)]
+    assert ids == list(range(1, 256))
+
+
+def test_flush_returns_when_it_is_on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    write = Storage.write
+
+    def record(self: Storage, tx_id: int, rows: object) -> None:
+        write(self, tx_id, rows)  # type: ignore[arg-type]
+        written.append(tx_id)
+
+    monkeypatch.setattr(Storage, "write", record)
+    with Database(module, path, quiet=True) as db:
+        for _ in range(10):
+            db.call(add, "thing")
+            db.flush()
+            assert written[-1] == db.last_tx_id == db.durable_tx_id
+
+
+def test_200_000_updates_of_one_row_leave_a_small_file_that_opens_fast(path: Path) -> None:
+    with Database(module, path, quiet=True) as db:
+        db.call(add, "thing")
+        things = db.tables[Thing]
+
+        def change(ctx: ReducerContext, first: int) -> None:
+            for number in range(first, first + 1_000):
+                things.update(Thing(id=1, name=f"thing {number}"))
+
+        for first in range(0, 200_000, 1_000):
+            db.execute("change", change, (first,))
+        db.flush()
+        size = sum(file.stat().st_size for file in path.parent.iterdir())
+    assert size < 8_000_000
+    with Database(module, path, quiet=True) as db:
+        assert [row.name for row in db.read(Thing)] == ["thing 199999"]

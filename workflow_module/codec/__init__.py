@@ -1,0 +1,12 @@
+"""Values to JSON and back by declared type, exactly: what JSON alone would lose is kept or refused.
+
+`codec_for(type)` says how a type is stored; `register` teaches it a class. Callers are the state of workflows,
+their init, results, signals and procedure arguments. This room knows types and values, not workflows.
+"""
+
+from __future__ import annotations
+
+from .base import Codec, Unstorable, bad_value, codec_for, register
+from .text import decode, encode
+
+__all__ = ["Codec", "Unstorable", "bad_value", "codec_for", "decode", "encode", "register"]

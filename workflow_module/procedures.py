@@ -1,0 +1,348 @@
+"""Runs pending procedures: attempts, backoff, timeouts, heartbeats, and leases for workers elsewhere.
+
+A pending procedure is a scheduled row: `gamedb`'s scheduler starts its attempts, also after a crash. Each attempt runs
+outside of transactions; what came of it is written in one. Results of an attempt that is not the present one are
+ignored, so a thread that cannot be stopped does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from gamedb import ProcedureContext, ReducerContext
+
+from .arming import NEVER
+from .codec import decode, encode
+from .definition import procedure_result
+from .engine import Engine
+from .errors import StateError
+from .language import parameter_types
+from .refusals import BadPayload, UnknownProcedure
+from .tables import PendingProcedure, ProcedureStatus
+from .timeline import note_for
+from .tracebacks import error_text
+from .waits import Backoff
+
+SYNC_ATTEMPTS_MAX: Final = 32
+"""How many sync procedures run at once; more wait for their turn."""
+CANCEL_SECONDS_MAX: Final = 1.0
+"""How long a cancelled async procedure may clean up before it is left alone."""
+
+
+class StepContext(ProcedureContext):
+    """What a procedure gets when a workflow calls it.
+
+    `step_key` is the same for all attempts of the call, `attempt_key` changes after a recorded failure: give one of
+    them to the outside world, so that it can recognise a repeat. After a crash the attempt runs again with the same
+    keys.
+    """
+
+    __slots__ = ("_beat", "_unwanted", "attempt", "attempt_key", "step_key", "workflow_id")
+
+    def __init__(self, ctx: ProcedureContext, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
+        self.share(ctx, pending.procedure)
+        self.workflow_id = pending.workflow_id
+        self.attempt = pending.attempt
+        self.step_key = pending.step_key
+        self.attempt_key = f"{pending.step_key}-{pending.attempt}"
+        self._unwanted = unwanted
+        self._beat = time.monotonic()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more; an async procedure is cancelled, a sync one may look."""
+        return self._unwanted.is_set()
+
+    def heartbeat(self) -> None:
+        """Say that the attempt is alive; one with a `heartbeat=` fails when it is silent for longer."""
+        self._beat = time.monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the attempt has said nothing."""
+        return time.monotonic() - self._beat
+
+
+class AttemptTimeout(Exception):
+    """An attempt took longer than its timeout, or was silent for longer than its heartbeat."""
+
+
+class AttemptAbandoned(Exception):
+    """Nobody waits for the attempt any more: the workflow has ended, or gone on."""
+
+
+class Procedures:
+    """What starts, ends and hands out attempts."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rooms: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
+        self._rooms = weakref.WeakKeyDictionary()
+
+    # --- here
+
+    async def run(self, ctx: ProcedureContext, scheduled: PendingProcedure) -> None:
+        """One attempt of a procedure of this process; or the end of a worker's lease."""
+        loop = asyncio.get_running_loop()
+        unwanted = asyncio.Event()
+
+        def look() -> None:
+            with ctx.transaction() as tx:  # whoever wants to drop the call may still be rolled back
+                if self._engine.pending(tx, scheduled.id, scheduled.attempt) is None:
+                    unwanted.set()
+
+        self._engine.attempts[scheduled.id] = lambda: loop.call_soon_threadsafe(look)
+        try:
+            await self._run(ctx, scheduled, unwanted)
+        finally:
+            self._engine.attempts.pop(scheduled.id, None)
+
+    async def _run(self, ctx: ProcedureContext, scheduled: PendingProcedure, unwanted: asyncio.Event) -> None:
+        with ctx.transaction() as tx:
+            pending = tx.db[PendingProcedure].get(scheduled.id)
+            if pending is None or pending.scheduled_at != scheduled.scheduled_at:
+                return
+            if not self._engine.has_code(tx, pending.workflow_id):  # `recover` lets it go on when the code is back
+                tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
+                return
+            if pending.queue is not None:
+                if pending.status is ProcedureStatus.Running:
+                    self._failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
+                else:  # the pause before its next attempt is over
+                    tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
+                return
+        try:
+            await ctx.durable()  # or a crash could undo the call, and make it again with another step_key
+            result = await self._call(StepContext(ctx, pending, unwanted), pending, unwanted)
+            with ctx.transaction() as tx:
+                current = self._engine.pending(tx, pending.id, pending.attempt)
+                if current is not None:
+                    self._engine.attempts.pop(pending.id, None)
+                    self._engine.procedure_succeeded(tx, current, result)
+        except Exception as error:
+            self._record_failure(ctx, pending, error)
+
+    async def _call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event) -> str:
+        """The result as JSON."""
+        function = self._engine.procedure(pending.procedure)
+        function = getattr(function, "function", function)
+        args, kwargs = _arguments(function, pending.arguments)
+        if inspect.iscoroutinefunction(function):
+            task = asyncio.ensure_future(_guarded(function(step, *args, **kwargs)))
+            value = await _watched(task, unwanted, step, pending)
+        else:
+            async with self._room():
+                work = _in_thread(lambda: function(step, *args, **kwargs), pending)
+                value = await _watched(work, unwanted, step, pending)
+        return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
+
+    def _room(self) -> asyncio.Semaphore:
+        """The bound of the running loop on sync procedures."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._rooms:
+            self._rooms[loop] = asyncio.Semaphore(SYNC_ATTEMPTS_MAX)
+        return self._rooms[loop]
+
+    def _record_failure(self, ctx: ProcedureContext, pending: PendingProcedure, error: Exception) -> None:
+        names = [f"{cls.__module__}:{cls.__qualname__}" for cls in type(error).__mro__]
+        final = isinstance(error, StateError) or any(name in names for name in pending.non_retryable)
+        with ctx.transaction() as tx:
+            current = self._engine.pending(tx, pending.id, pending.attempt)
+            if current is not None:
+                self._failed(tx, current, type(error).__name__, error_text(error), final=final)
+
+    # --- for both
+
+    def _failed(
+        self, tx: ReducerContext, pending: PendingProcedure, error_type: str, error: str, *, final: bool = False
+    ) -> None:
+        """An attempt has failed: plan the next one, or give up."""
+        text = f"{error_type}: {error}"
+        tx.log.warning(
+            "attempt %d of %d of %s (workflow %d) failed: %s",
+            pending.attempt,
+            pending.attempts_max,
+            pending.procedure,
+            pending.workflow_id,
+            text,
+        )
+        if final or pending.attempt >= pending.attempts_max:
+            self._engine.procedure_failed(tx, pending, error_type, error)
+            return
+        backoff = Backoff(
+            timedelta(seconds=pending.backoff_first_seconds),
+            pending.backoff_factor,
+            timedelta(seconds=pending.backoff_cap_seconds),
+        )
+        next_at = tx.now + backoff.delay(pending.attempt)
+        if next_at == pending.scheduled_at:  # the scheduler takes a row that did not move for one that is done with
+            next_at -= timedelta(microseconds=1)
+        tx.db[PendingProcedure].update(
+            pending.replace(
+                scheduled_at=next_at,
+                status=ProcedureStatus.Pending,
+                attempt=pending.attempt + 1,
+                worker=None,
+                last_error=text,
+            )
+        )
+        note_for(self._engine.run(tx), pending.workflow_id, "attempt_failed", f"{pending.procedure}: {text}")
+
+    # --- elsewhere
+
+    def take(
+        self, ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: int
+    ) -> list[PendingProcedure]:
+        """Give a worker up to `limit` calls of a queue, oldest first, each for so long."""
+        waiting = [
+            p
+            for p in ctx.db[PendingProcedure].where(queue=queue)
+            if p.status is ProcedureStatus.Pending and _may_start(p, ctx.now)
+        ]
+        lease_end = ctx.now + timedelta(seconds=lease_seconds)
+        table = ctx.db[PendingProcedure]
+        return [
+            table.update(pending.replace(status=ProcedureStatus.Running, worker=worker, scheduled_at=lease_end))
+            for pending in sorted(waiting, key=lambda p: p.id)[:limit]
+        ]
+
+    def extend(self, ctx: ReducerContext, pending_id: int, attempt: int, lease_seconds: float) -> None:
+        """A worker is alive: its lease begins anew."""
+        pending = self._leased(ctx, pending_id, attempt)
+        ctx.db[PendingProcedure].update(pending.replace(scheduled_at=ctx.now + timedelta(seconds=lease_seconds)))
+
+    def complete(self, ctx: ReducerContext, pending_id: int, attempt: int, result: str) -> None:
+        """An attempt of a worker has returned."""
+        self._leased(ctx, pending_id, attempt)
+        self._engine.complete_procedure(ctx, pending_id, result)
+
+    def fail(self, ctx: ReducerContext, pending_id: int, attempt: int, error_type: str, error: str) -> None:
+        """An attempt of a worker has failed. `error_type` is the name of a class, or `module:qualname`."""
+        pending = self._leased(ctx, pending_id, attempt)
+        final = any(error_type in (name, name.rpartition(":")[2]) for name in pending.non_retryable)
+        self._failed(ctx, pending, error_type, error, final=final)
+
+    def _leased(self, ctx: ReducerContext, pending_id: int, attempt: int) -> PendingProcedure:
+        pending = self._engine.pending(ctx, pending_id, attempt)
+        if pending is None:
+            raise UnknownProcedure(
+                f"attempt {attempt} of pending procedure {pending_id} is over: it ended, failed, or was cancelled"
+            )
+        return pending
+
+
+def _may_start(pending: PendingProcedure, now: datetime) -> bool:
+    """Whether a call of a queue is not in the pause between two attempts."""
+    at = pending.scheduled_at
+    return at == NEVER or (isinstance(at, datetime) and at <= now)
+
+
+def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
+    """The typed arguments; `BadPayload` when the procedure's parameters have changed so that they do not fit."""
+    positional, by_name = parameter_types(function)
+    args, kwargs = msgspec.json.decode(text, type=tuple[list[msgspec.Raw], dict[str, msgspec.Raw]])
+    if len(args) > len(positional):
+        raise BadPayload(f"{function.__name__} takes {len(positional)} arguments, and the call has {len(args)}")
+    try:
+        return (
+            [decode(bytes(raw), kind) for raw, kind in zip(args, positional, strict=False)],
+            {name: decode(bytes(raw), by_name[name]) for name, raw in kwargs.items()},
+        )
+    except (msgspec.DecodeError, KeyError, ValueError) as error:
+        raise BadPayload(f"the arguments of {function.__name__} do not fit its parameters: {error}") from None
+
+
+async def _guarded(work: Awaitable[Any]) -> Any:
+    """A procedure may not end the loop that it runs on."""
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the procedure raised {error!r}") from error
+
+
+async def _watched(
+    work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
+) -> Any:
+    """The result of an attempt, unless it takes too long or nobody waits for it any more: then it is cancelled."""
+    try:
+        return await _limited(work, unwanted, step, pending)
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work}, timeout=CANCEL_SECONDS_MAX)
+            if not work.done() or not isinstance(work, asyncio.Task):
+                step.log.warning("attempt %d of %s cannot be stopped, and was abandoned", step.attempt, step.name)
+
+
+async def _limited(
+    work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
+) -> Any:
+    """The result of an attempt, `AttemptTimeout` when it takes too long or is silent for too long, or
+    `AttemptAbandoned` as soon as it is `unwanted`.
+    """
+    dropped = asyncio.ensure_future(unwanted.wait())
+    try:
+        return await _until_done(work, dropped, step, pending)
+    finally:
+        dropped.cancel()
+
+
+async def _until_done(
+    work: asyncio.Future[Any], dropped: asyncio.Future[Any], step: StepContext, pending: PendingProcedure
+) -> Any:
+    deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
+    while not work.done():
+        left = [] if deadline is None else [deadline - time.monotonic()]
+        if pending.heartbeat_seconds is not None:
+            left.append(pending.heartbeat_seconds - step.silent_seconds)
+        if left and min(left) <= 0:
+            if deadline is not None and deadline <= time.monotonic():
+                raise AttemptTimeout(f"the attempt took longer than {pending.timeout_seconds:g} s")
+            raise AttemptTimeout(f"the attempt was silent for {pending.heartbeat_seconds:g} s")
+        await asyncio.wait({work, dropped}, timeout=min(left) if left else None, return_when=asyncio.FIRST_COMPLETED)
+        if dropped.done() and not work.done():
+            raise AttemptAbandoned(f"nobody waits for {pending.procedure} any more")
+    if work.cancelled():
+        raise RuntimeError("the procedure cancelled itself")
+    return work.result()
+
+
+def _in_thread(work: Callable[[], Any], pending: PendingProcedure) -> asyncio.Future[Any]:
+    """Run a sync procedure in a thread of its own: one that never ends is left alone, and keeps nobody waiting."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: Exception | None) -> None:
+        if future.cancelled():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+            future.exception()  # an abandoned attempt has nobody who looks at it
+
+    def target() -> None:
+        value, failure = None, None
+        try:
+            value = work()
+        except Exception as error:
+            failure = error
+        except BaseException as error:
+            failure = RuntimeError(f"the procedure ended its thread: {error!r}")
+        with contextlib.suppress(RuntimeError):  # the loop is gone: the attempt was abandoned
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=target, name=f"gamedb-attempt-{pending.procedure}", daemon=True).start()
+    return future

@@ -1,0 +1,155 @@
+"""One step of one workflow: give the code what is ready, and note what it waits for next. Runs inside a savepoint."""
+
+from __future__ import annotations
+
+import json
+import operator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .armed import Node, Ready, encode_node, summary
+from .arming import arm, set_timers
+from .definition import WorkflowDefinition
+from .endings import FINISHED, cancel_children, drop_losers, finish
+from .engine_context import EngineContext
+from .errors import Cancelled, StateMismatch
+from .inbox import ID_MAX
+from .outcome import Completed, ContinueAsNew, Event, Outcome, Suspended, Throw
+from .tables import Workflow, WorkflowStatus, WorkflowSubscription, WorkflowTimer
+from .timeline import note
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Definition = WorkflowDefinition[Any, Any]
+
+
+_time = operator.itemgetter(1)
+
+
+class Waiting:
+    """An armed wait, and what its shape tells at once."""
+
+    __slots__ = ("due", "fresh", "node", "plain")
+
+    def __init__(self, node: Node, *, fresh: bool = False) -> None:
+        self.node = node
+        self.plain, self.due = summary(node)
+        self.fresh = fresh
+
+    def is_quiet(self, now: int) -> bool:
+        """Whether it was armed just now, of timers and signals, and none of its deadlines has passed."""
+        if not self.plain or not self.fresh:
+            return False
+        return not self.due or min(self.due, key=_time)[1] > now
+
+
+class _StartState(msgspec.Struct):
+    init: msgspec.Raw
+
+
+def start_state(name: str, init: bytes) -> bytes:
+    """The state of a workflow whose code has not begun."""
+    return b'{"$workflow":' + json.dumps(name).encode() + b',"$at":"","init":' + init + b"}"
+
+
+def step(
+    run: Run, row: Workflow, definition: Definition, waiting: Waiting | None, ready: Ready | None
+) -> tuple[Workflow, Waiting | None]:
+    """Run the code from where it waits to the next wait or the end. `ready` None: it starts, or is cancelled."""
+    cancelling = (ready is None and row.cancel_requested) or row.status is WorkflowStatus.Cancelling
+    if waiting is not None and not waiting.plain:
+        drop_losers(run, waiting.node)
+    event: Event | None = None
+    ctx = EngineContext(run, row)
+    if row.current_step:
+        if ready is None:
+            event = Throw(Cancelled())
+        else:
+            for signal_id in ready.taken:
+                if signal_id != ID_MAX:
+                    run.signals.delete(signal_id)
+            event = _event(row, definition, ready)
+        try:
+            outcome: Outcome = definition.resume(ctx, row.state_data, event)
+        except Cancelled:
+            if not cancelling:
+                raise
+            outcome = Completed(None, b"null")
+    elif cancelling:
+        outcome = Completed(None, b"null")
+    else:
+        if row.steps:  # after continue_as_new
+            run.ctx.db[WorkflowSubscription].delete_where(workflow_id=row.id)
+        init = definition.decode_init(bytes(msgspec.json.decode(row.state_data, type=_StartState).init))
+        outcome = definition.start(ctx, init)
+    current = run.workflows.get(row.id)
+    if current is None or current.status in FINISHED:  # the step has ended its own workflow
+        cancel_children(run, row.id)
+        return row.replace(status=WorkflowStatus.Cancelled), None
+    row = current
+    if isinstance(outcome, Suspended):
+        return _suspended(run, row, waiting, outcome, event, cancelling)
+    if row.cancel_requested:
+        return finish(run, row, WorkflowStatus.Cancelled, "cancelled", "cancelled"), None
+    if isinstance(outcome, ContinueAsNew):
+        return _continued(run, row, definition, outcome), None
+    return finish(run, row, WorkflowStatus.Completed, "completed", outcome.data.decode()), None
+
+
+def _event(row: Workflow, definition: Definition, ready: Ready) -> Event:
+    """What the code gets; `StateMismatch` when it does not know that any more."""
+    try:
+        return ready.event()
+    except Exception as error:
+        problem = definition.check_state(row.state_data)
+        text = f"what {row.workflow_type} waited for does not fit its code any more: {type(error).__name__}: {error}"
+        raise StateMismatch(problem or text) from error
+
+
+def _suspended(
+    run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None, cancelling: bool
+) -> tuple[Workflow, Waiting]:
+    waiting = Waiting(arm(run, row, outcome.wait), fresh=True)
+    if before is None or before.due != waiting.due:
+        set_timers(run, row, waiting.due)
+    kind = "started" if event is None else "step"
+    status = WorkflowStatus.Suspended
+    if cancelling:
+        status = WorkflowStatus.Cancelling
+        kind = "cancelling" if row.status is not status else "step"
+    row = run.workflows.update(
+        row.replace(
+            status=status,
+            current_step=outcome.label,
+            current_line=outcome.line,
+            state_data=outcome.state,
+            wait_data=encode_node(waiting.node),
+            error=None,
+            steps=row.steps + 1,
+            updated_at=run.now,
+        )
+    )
+    note(run, row, kind, event)
+    return row, waiting
+
+
+def _continued(run: Run, row: Workflow, definition: Definition, outcome: ContinueAsNew) -> Workflow:
+    """Begin again under the same id; unread signals and children stay, deadlines do not.
+
+    Subscriptions go when the code begins, so that no broadcast is missed in between.
+    """
+    run.ctx.db[WorkflowTimer].delete_where(workflow_id=row.id)
+    row = run.workflows.update(
+        row.replace(
+            current_step="",
+            current_line=0,
+            state_data=start_state(definition.name, outcome.init),
+            wait_data=b"",
+            steps=row.steps + 1,
+            updated_at=run.now,
+        )
+    )
+    note(run, row, "continued", outcome.init.decode())
+    return row

@@ -1,0 +1,166 @@
+"""The engine's tables. Their columns are public: clients subscribe to them, and `state_data` is UTF-8 JSON."""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+
+import msgspec
+
+from gamedb import AutoInc, Index, PrimaryKey, Row, ScheduleAt, u32, u64
+
+
+class WorkflowStatus(enum.Enum):
+    """Where a workflow is in its life."""
+
+    Suspended = "Suspended"
+    """It waits."""
+    Cancelling = "Cancelling"
+    """It was cancelled, and waits while it cleans up."""
+    Completed = "Completed"
+    Failed = "Failed"
+    """Its code raised: it is parked where it was before that step, and can be resumed."""
+    Cancelled = "Cancelled"
+
+
+class ProcedureStatus(enum.Enum):
+    """What a pending procedure is doing."""
+
+    Pending = "Pending"
+    """Its next attempt starts at `scheduled_at`, or when a worker of its queue takes it."""
+    Running = "Running"
+    """A worker has it until `scheduled_at`."""
+    Failed = "Failed"
+    """Its last attempt has failed. It is kept while its workflow is parked by that: a resume tries it again."""
+
+
+class Workflow(Row):
+    """One run of a workflow, from its start until its retention is over."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    workflow_type: str
+    entity_id: Index[u64 | None] = None
+    correlation_id: str | None = None
+    parent_id: Index[u64 | None] = None
+    on_parent_end_abandon: bool = False
+    status: WorkflowStatus = WorkflowStatus.Suspended
+    current_step: str = ""
+    """The label of the suspension point where it waits; empty before its first step."""
+    current_line: u32 = 0
+    state_data: bytes = b""
+    wait_data: bytes = b""
+    """What it waits for, in the engine's own JSON."""
+    result: str | None = None
+    """JSON."""
+    error: str | None = None
+    """The traceback of a failed step, or of an error while cleaning up."""
+    test_mode: bool = False
+    """Timers fire by hand only."""
+    cancel_requested: bool = False
+    steps: u64 = 0
+    """How many steps have run."""
+    unread_signals: u32 = 0
+    """How many signals had come that nobody read, at the end."""
+    created_at: datetime
+    updated_at: datetime
+
+
+class WorkflowTimer(Row):
+    """A deadline that a workflow waits for."""
+
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    scheduled_at: ScheduleAt
+    workflow_id: Index[u64]
+    timer_name: str
+    """The timer's value; `sleep`, or `timeout(Signal)`."""
+    due_at: datetime
+    """The deadline itself; in test mode `scheduled_at` is never."""
+
+
+class WorkflowSignal(Row):
+    """A signal that nobody has read yet."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    workflow_id: Index[u64]
+    signal: str
+    payload: str
+    """JSON."""
+    arrived_at: datetime
+
+
+class WorkflowSubscription(Row):
+    """A workflow that gets broadcasts of a signal with a key."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    workflow_id: Index[u64]
+    signal: str
+    key: str
+
+
+class PendingProcedure(Row):
+    """A call that has not ended. `scheduled_at` is when its next attempt starts, or when a worker's lease ends."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    scheduled_at: ScheduleAt
+    workflow_id: Index[u64]
+    procedure: str
+    arguments: str
+    """JSON: an array of the arguments by position and an object of those by name."""
+    queue: Index[str | None] = None
+    status: ProcedureStatus = ProcedureStatus.Pending
+    attempt: u32 = 1
+    """The number of the attempt that is next, or running."""
+    attempts_max: u32
+    backoff_first_seconds: float
+    backoff_factor: float
+    backoff_cap_seconds: float
+    timeout_seconds: float | None = None
+    heartbeat_seconds: float | None = None
+    non_retryable: list[str] = msgspec.field(default_factory=list)
+    step_key: str
+    """The same for all attempts of this call."""
+    worker: str | None = None
+    last_error: str | None = None
+    created_at: datetime
+
+
+class WorkflowEvent(Row):
+    """One entry of a workflow's timeline."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    workflow_id: Index[u64]
+    at: datetime
+    kind: str
+    """started, step, completed, failed, cancelling, cancelled, resumed, terminated, continued, attempt_failed."""
+    detail: str
+    """What the workflow got: the timer, the signal with its payload, the result; or the error."""
+    step: str
+    """Where it waits after it."""
+    state_data: bytes
+    """The state after it."""
+
+
+class WorkflowAttribute(Row):
+    """What `ctx.set_attribute` shows of a workflow."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    workflow_id: Index[u64]
+    name: str
+    value: str
+    """JSON."""
+
+
+class WorkflowExpiry(Row):
+    """When a finished workflow is deleted."""
+
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    scheduled_at: ScheduleAt
+    workflow_id: Index[u64]
+
+
+class WorkflowWake(Row):
+    """A workflow that goes on in the next transaction, since this one had run enough steps."""
+
+    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
+    scheduled_at: ScheduleAt
+    workflow_id: Index[u64]

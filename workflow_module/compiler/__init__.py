@@ -15,7 +15,7 @@ from typing import Any
 
 from workflow_module.codec import Codec
 
-from . import emit, late, refuse, storage
+from . import emit, late, refuse, slips, storage
 from .builder import Builder
 from .inference import Types
 from .ir import Program
@@ -70,6 +70,7 @@ def compile_function(function: Any, *, takes_init: bool, name: str | None = None
     declared = declared_types(source, types)
     infer_variables(source, types, {**declared, **parameters})
     refuse.refuse_awaits(source, types)
+    slips.refuse_slips(source, types)
     builder = Builder(source, types, result_type)
     body(builder, source.node.body)
     program = simplify(builder.program())

@@ -10,7 +10,7 @@ from workflow_module.codec import Unstorable, codec_for
 from workflow_module.structs import Signal
 from workflow_module.waits import Arm
 
-from . import awaitables
+from . import awaitables, slips
 from .inference import Types
 from .ir import PREFIX
 from .names import COMPREHENSIONS, SCOPES, any_wait, bound_names, own_nodes
@@ -211,6 +211,19 @@ def _foreign(source: Source, types: Types, node: ast.Await) -> None:
                 node.value,
                 f"await {text}: asyncio's waits cannot be stored",
                 "use sleep(...), gather(...), select(...) or call(procedure) of workflow_module",
+            )
+        arguments = ", ".join(ast.unparse(arg) for arg in node.value.args[1:])
+        if hasattr(function, "encode_init"):
+            source.refuse(
+                node.value,
+                f"await {text}: a workflow is not called",
+                f"write await spawn({ast.unparse(node.value.func)}, {arguments or 'None'})",
+            )
+        if slips.is_procedure(types, node.value.func):
+            source.refuse(
+                node.value,
+                f"await {text}: a procedure is not called by the workflow itself",
+                f"write await {slips.called_later(node.value)}",
             )
         if get_origin(types.of(node.value)) is not None and "Coroutine" in str(types.of(node.value)):
             source.refuse(

@@ -288,7 +288,7 @@ class ContinueAsNewRequest(BaseException):
         self.init = init
 
 
-def continue_as_new(init: Struct | None) -> NoReturn:
+def continue_as_new(init: object) -> NoReturn:
     """End this run and begin the workflow again with `init`: same id, fresh variables, unread signals kept.
 
     `finally` blocks run first. Plain or awaited, it never returns.

@@ -59,6 +59,13 @@ class Code:
 
 def compile_function(function: Any, *, takes_init: bool, name: str | None = None) -> Code:
     """Compile a workflow (`takes_init`) or a subroutine. Raises `CompileError`."""
+    try:
+        return _compiled(function, takes_init, name)
+    except CompileError as error:  # its text says where in the author's file; the compiler's own frames do not help
+        raise error.with_traceback(None) from None
+
+
+def _compiled(function: Any, takes_init: bool, name: str | None) -> Code:
     source = source_of(function)
     refuse.refuse_syntax(source, takes_init)
     types = Types(source.names, source.locals)

@@ -242,6 +242,12 @@ def _foreign(source: Source, types: Types, node: ast.Await) -> None:
 def _arms(source: Source, types: Types, call: ast.Call) -> None:
     name = awaitables.builder_of(types, call)
     for arm in call.args:
+        if isinstance(arm, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
+            source.refuse(
+                arm,
+                f"{name} takes its waits as arguments, not in a collection",
+                f"write {name}(a, b), or {name}(*[...])" if name == "gather" else f"write {name}(a, b)",
+            )
         kind = awaitables.builder_of(types, arm)
         if kind in ("subroutine", "select", "wait_all", "continue_as_new"):
             source.refuse(

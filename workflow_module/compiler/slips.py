@@ -36,6 +36,10 @@ def refuse_slips(source: Source, types: Types) -> None:
                 _not_awaited_yet(source, types, node)
             elif isinstance(node, ast.Call):
                 _arguments(source, types, node)
+            elif isinstance(node, ast.MatchAs):
+                _class_without_parentheses(source, node)
+            elif isinstance(node, ast.MatchClass):
+                _member_with_parentheses(source, types, node)
 
 
 def _misspelt_member(source: Source, types: Types, node: ast.Attribute) -> None:
@@ -46,6 +50,19 @@ def _misspelt_member(source: Source, types: Types, node: ast.Attribute) -> None:
     near = difflib.get_close_matches(node.attr.upper(), names, 1, 0.5) or names[:1]
     remedy = f"write {ast.unparse(node.value)}.{near[0]}" if near else "define it in the class"
     source.refuse(node, f"{cls.__name__} has no member {node.attr}; it has {', '.join(names) or 'none'}", remedy)
+
+
+def _class_without_parentheses(source: Source, node: ast.MatchAs) -> None:
+    if node.pattern is None and node.name is not None and isinstance(source.names.get(node.name), type):
+        source.refuse(
+            node, f"case {node.name}: takes everything, and calls it {node.name}", f"write case {node.name}():"
+        )
+
+
+def _member_with_parentheses(source: Source, types: Types, node: ast.MatchClass) -> None:
+    if isinstance(types.known(node.cls), enum.Enum):
+        text = ast.unparse(node.cls)
+        source.refuse(node, f"{text} is a value, not a class", f"write case {text}:")
 
 
 def _not_awaited_yet(source: Source, types: Types, node: ast.Attribute) -> None:

@@ -93,6 +93,12 @@ def _arguments(source: Source, types: Types, call: ast.Call) -> None:
         _signal_classes(source, types, kind, call)
     if kind == "timer" and call.args:
         _timer(source, types, call, options)
+    if kind == "call" and call.args and isinstance(call.args[0], ast.Lambda):
+        source.refuse(
+            call.args[0],
+            "a lambda has no name by which a restart could find it",
+            "write a function at the top of the module: def charge(ctx: StepContext, ...): ...",
+        )
     if kind == "call" and call.args and isinstance(call.args[0], ast.Call) and is_procedure(types, call.args[0].func):
         source.refuse(call.args[0], "this calls the procedure here", f"write {called_later(call.args[0])}")
 

@@ -72,6 +72,7 @@ REFUSALS = [
     ("a timer with parentheses", "match await select(timer(Clock.RING, after=SECOND), Quit):\n    case Clock.RING():\n        pass", "Clock.RING is a value, not a class", "write case Clock.RING:"),
     ("a list of arms", "await select([Ping, sleep(SECOND)])", "select takes its waits as arguments", "write select(a, b)"),
     ("a list of parts", "await gather([signal(Ping), sleep(SECOND)])", "gather takes its waits as arguments", "gather(*[...])"),
+    ("a lambda as procedure", "await call(lambda ctx: 1)", "a lambda has no name", "def charge(ctx: StepContext"),
     ("a misspelt timer", "await timer(Clock.RNIG, after=SECOND)", "Clock has no member RNIG; it has", "write Clock.RING"),
     ("a misspelt timer in a pattern", "match await select(timer(Clock.RING, after=SECOND), Ping):\n    case Clock.RNIG:\n        pass", "Clock has no member RNIG", "write Clock.RING"),
     ("a timer's name", "await timer('ring', after=SECOND)", "'ring' is not a member of a Timer class", "class MyTimer(Timer)"),

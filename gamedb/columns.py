@@ -702,6 +702,9 @@ def _enum(cls: type[enum.Enum], where: str) -> ColumnType:
         raise SchemaError(f"{where}: {cls.__name__} is a Flag, whose values combine; store it as u32")
     if not cls.__members__:
         raise SchemaError(f"{where}: {cls.__name__} has no members")
+    for base in cls.__mro__[: cls.__mro__.index(enum.Enum)]:
+        if issubclass(base, enum.Enum) and base.__module__ != "enum" and {"__eq__", "__hash__"} & base.__dict__.keys():
+            raise SchemaError(f"{where}: {cls.__name__} must compare by its members; drop its own __eq__ and __hash__")
     return EnumType(cls)
 
 

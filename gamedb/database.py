@@ -654,7 +654,10 @@ class Caller:
         return self._db.run_procedure(function, arguments, self.sender, self.connection_id)
 
     def view(self, view: Callable[..., Any] | str, /, *args: Any) -> Any:
-        """As `Database.view`, seen by this identity."""
+        """As `Database.view`, seen by this identity. `NotAllowed` for views that are not public."""
+        function = self._db._find(view, "view")
+        if not function.public and self.sender not in self._db.operators:
+            raise NotAllowed(f"view {function.name!r} is not public; only the database itself and operators may see it")
         return self._db.view(view, *args, sender=self.sender)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy.exc import DBAPIError
 
 from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
 
@@ -51,8 +52,12 @@ class SQLiteBackend:
         except BaseException:
             self._lock.release()
             raise
-        if not self.is_new:
-            self._note_files()
+        try:
+            if not self.is_new:
+                self._note_files()
+        except BaseException:
+            self.close()
+            raise
 
     def _open(self) -> Connection:
         self.is_new = is_absent(self.path)
@@ -89,8 +94,12 @@ class SQLiteBackend:
 
     def _note_files(self) -> None:
         """Remember which files these are, for `check_in_place`."""
-        with self.connection.begin():  # from now on there is a -wal file
-            self.connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema")
+        try:
+            with self.connection.begin():  # from now on there is a -wal file
+                self.connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema")
+        except (sqlite3.Error, DBAPIError) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise StorageError(f"{self.path} cannot be written: {cause}") from None
         names = (self.path, f"{self.path}-wal", f"{self.path}.lock")
         self._inodes = {name: _inode(name) for name in names}
         _open_here.add(self._inodes[self.path] or (0, 0))
@@ -108,7 +117,7 @@ class SQLiteBackend:
     def close(self) -> None:
         """Bring everything into the main file and release the lock."""
         try:
-            if self._creating is None:
+            if self._creating is None and not self.connection.closed:
                 driver = self.connection.connection.driver_connection
                 assert driver is not None
                 with suppress(sqlite3.Error):  # what cannot be moved now stays safe in the -wal file

@@ -14,6 +14,7 @@ from contextlib import closing
 from typing import Any, TextIO
 
 from sqlalchemy import Integer, Text, func, select, type_coerce
+from sqlalchemy.exc import DBAPIError
 
 from gamedb.errors import ForeignFile, StorageError, WriteFailed
 from gamedb.module import Migration
@@ -61,10 +62,15 @@ def open_storage(
         backend.close()
         if isinstance(error, StorageError):
             raise
-        raise StorageError(f"{backend.label} cannot be opened: {error}") from error
+        raise StorageError(f"{backend.label} cannot be opened: {_cause(error)}") from error
     except BaseException:
         backend.close()
         raise
+
+
+def _cause(error: Exception) -> object:
+    """What the driver said, without what SQLAlchemy adds for programmers."""
+    return error.orig if isinstance(error, DBAPIError) else error
 
 
 def open_backend(target: str | os.PathLike[str], name: str) -> Backend:
@@ -161,8 +167,8 @@ class Storage:
                 self._backend.check_in_place()  # before anybody is told that it is on disk
             except Exception as error:
                 self._failure = WriteFailed(
-                    f"{self.label}: writing failed ({error}); nothing more is accepted, and what was not confirmed "
-                    "is not stored"
+                    f"{self.label}: writing failed ({_cause(error)}); nothing more is accepted, and what was not "
+                    "confirmed is not stored"
                 )
                 raise self._failure from error
 

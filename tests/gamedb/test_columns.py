@@ -386,6 +386,16 @@ class Untagged(Struct):
     x: int
 
 
+class AllAlike(enum.Enum):
+    A = 1
+    B = 2
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Flags(enum.Flag):
     A = 1
 
@@ -412,6 +422,7 @@ class NoMembers(enum.Enum):
         (Odd, "must compare by its fields"),
         (Tree, "contains itself"),
         (Flags, "is a Flag"),
+        (AllAlike, "AllAlike must compare by its members"),
         (NoMembers, "has no members"),
         (None, "not a column type"),
     ],

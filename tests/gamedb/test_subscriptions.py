@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,7 @@ from gamedb import (
     Database,
     Identity,
     Module,
+    NotAllowed,
     PrimaryKey,
     ReducerContext,
     Row,
@@ -343,3 +346,42 @@ def test_subscribing_and_unsubscribing_leaves_nothing(db: Database) -> None:
         db.subscribe(Player, print).close()
     assert db._subscriptions._subscriptions == []
     assert not db._subscriptions.any
+
+
+def test_a_view_that_is_not_public_is_for_operators(db: Database) -> None:
+    module = Module("secrets")
+    module.table(Player)
+
+    @module.view(public=False)
+    def ranking(ctx: ViewContext) -> list[Player]:
+        return list(ctx.db[Player])
+
+    stranger, operator = Identity.from_int(7), Identity.from_int(8)
+    with Database(module) as db:
+        db.operators.add(operator)
+        assert db.caller(operator).view(ranking) == db.view(ranking) == []
+        with pytest.raises(NotAllowed, match="'ranking' is not public"):
+            db.caller(stranger).view("ranking")
+
+
+def test_who_subscribes_while_others_subscribe_and_close_is_heard(db: Database) -> None:
+    kept: list[int] = []
+
+    def come_and_go(number: int) -> None:
+        for _ in range(300):
+            db.subscribe(Player, lambda _commit: None).close()
+            db.subscribe(Item, lambda _commit: None).close()
+        db.subscribe(Player, lambda _commit: kept.append(number))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=come_and_go, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    db.call("add")
+    assert sorted(kept) == list(range(8))

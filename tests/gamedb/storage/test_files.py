@@ -23,6 +23,7 @@ from gamedb.columns import FrozenList
 from gamedb.errors import DatabaseLocked, ForeignFile, StorageError, WriteFailed
 from gamedb.schema import PrimaryKey, Row
 from gamedb.storage import open_storage, plan, read_stored
+from gamedb.storage import sqlite as sqlite_room
 from gamedb.types import ConnectionId, u8, u64, u128
 
 TABLES = schemas(Player)
@@ -413,3 +414,33 @@ def test_a_directory_given_as_file_gets_no_lock_beside_it(tmp_path: Path) -> Non
     with pytest.raises(ForeignFile, match="is a directory"):
         open_storage(tmp_path, TABLES)
     assert not os.path.exists(f"{tmp_path}.lock")
+
+
+def test_a_disk_that_is_full_when_a_new_file_has_got_its_name_is_a_storage_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite_room._connect
+
+    def full(name: str, mode: str, journal: str = "WAL") -> Any:
+        if mode == "rw":
+            raise StorageError("database or disk is full")
+        return connect(name, mode, journal)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_room, "_connect", full)
+        with pytest.raises(StorageError, match="disk is full"):
+            open_storage(path, TABLES)
+    open_storage(path, TABLES).close()
+
+
+def test_a_disk_that_is_full_when_a_file_is_opened_is_a_storage_error_and_leaves_no_lock(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: object) -> None:
+        raise StorageError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_room.SQLiteBackend, "_note_files", full)
+        with pytest.raises(StorageError, match="disk I/O error"):
+            open_storage(filled, TABLES)
+    open_storage(filled, TABLES).close()

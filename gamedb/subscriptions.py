@@ -6,6 +6,7 @@ so a callback may call reducers. Nothing that goes wrong here reaches a transact
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from gamedb.types import Identity
 class Host(Protocol):
     """What subscriptions need of their database."""
 
+    lock: threading.RLock
     store: Store
 
     @property
@@ -118,14 +120,16 @@ class Subscriptions:
         return self._add(subscription)
 
     def _add(self, subscription: Subscription) -> Subscription:
-        self._subscriptions.append(subscription)
-        self.any = True
+        with self._host.lock:  # others come and go in other threads, and a commit may be telling them
+            self._subscriptions.append(subscription)
+            self.any = True
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
         """Forget a subscription."""
-        self._subscriptions = [s for s in self._subscriptions if s is not subscription]
-        self.any = bool(self._subscriptions)
+        with self._host.lock:
+            self._subscriptions = [s for s in self._subscriptions if s is not subscription]
+            self.any = bool(self._subscriptions)
 
     def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> Any:
         """Run a view: its row or `None`, or its list of rows."""

@@ -64,6 +64,7 @@ def closing() -> Iterator[None]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
 @pytest.mark.usefixtures("closing")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_python_runs_and_prints_what_it_says(
     page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -205,4 +205,6 @@ def wait_all(*signals: Any, timeout: timedelta | None = None, name: str | None =
     for which in signals:
         if not (isinstance(which, type) and issubclass(which, Signal)):
             raise TypeError(f"wait_all takes Signal classes, not {which!r}")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"wait_all(timeout=...) needs a timedelta, such as timedelta(days=1), not {timeout!r}")
     return WaitAllWait(tuple([which.__name__ for which in signals]), timeout, name)

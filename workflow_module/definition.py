@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -75,6 +75,14 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
 
     def __repr__(self) -> str:
         return f"<workflow {self.name} version {self.version}>"
+
+    if not TYPE_CHECKING:  # a type checker says that it cannot be called
+
+        def __call__(self, *_, **__):
+            raise TypeError(
+                f"{self.name} is a workflow, and is not called: write Workflows(db).start({self.name}, init) outside, "
+                f"await spawn({self.name}, init) or start({self.name}, init) in a workflow"
+            )
 
     # running
 

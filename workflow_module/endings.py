@@ -36,7 +36,9 @@ FINISHED: Final = (WorkflowStatus.Completed, WorkflowStatus.Cancelled)  # a tupl
 def failed(run: Run, row: Workflow, node: Node | None, ready: Ready | None, error: BaseException) -> None:
     """A step raised, and its effects are gone: park the workflow where it was, or end it if it was cleaning up."""
     text = author_traceback(error)
-    run.ctx.log.error("workflow %d (%s) failed at %s:\n%s", row.id, row.workflow_type, row.current_step, text)
+    run.ctx.log.error(
+        "workflow %d (%s) failed at %s:\n%s", row.id, row.workflow_type, row.current_step or "its start", text
+    )
     if row.cancel_requested:
         finish(run, row, WorkflowStatus.Cancelled, "cancelled", text, error=text)
         return

@@ -77,6 +77,8 @@ class Engine:
         `signals` are in its inbox before its first statement. If its first step raises, it is parked, and the id
         comes back all the same.
         """
+        if not isinstance(workflow, WorkflowDefinition):
+            raise TypeError(f"start takes a function that is decorated with @workflow, not {workflow!r}")
         if self.definitions.get(workflow.name) is not workflow:
             raise UnknownWorkflow(f"workflow {workflow.name!r} is not installed; add it to install(module, [...])")
         try:
@@ -325,6 +327,9 @@ class Engine:
 
 
 def _payload(message: Signal) -> str:
+    if not isinstance(message, Signal):
+        shown = f"the class {message.__name__}: write {message.__name__}(...)" if isinstance(message, type) else message
+        raise BadPayload(f"what is sent is a Signal, not {shown}")
     try:
         return encode(message, type(message), type(message).__name__).decode()
     except StateError as error:

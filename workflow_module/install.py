@@ -61,8 +61,10 @@ def install(
     (None: for ever); a workflow's own `retention=` goes first. `journal`: keep a timeline in `workflow_event`.
     `public`: clients may subscribe to the tables.
 
-    Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
+    Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """
+    if isinstance(workflows, WorkflowDefinition):
+        raise SchemaError(f"install takes a list of workflows: install(module, [{workflows.name}])")
     definitions: dict[str, WorkflowDefinition[Any, Any]] = {}
     for definition in workflows:
         if not isinstance(definition, WorkflowDefinition):
@@ -90,7 +92,10 @@ def install(
 
 
 def _tables(module: Module, public: bool) -> None:
-    module.table(public=public, indexes=[("workflow_type", "correlation_id")])(Workflow)
+    try:
+        module.table(public=public, indexes=[("workflow_type", "correlation_id")])(Workflow)
+    except SchemaError as error:
+        raise SchemaError(f"{error}; install is called once for each module, with all its workflows") from None
     module.table(public=public, scheduled="workflow_timer_fire")(WorkflowTimer)
     module.table(public=public, indexes=[("workflow_id", "signal", "id")])(WorkflowSignal)
     module.table(public=public, indexes=[("signal", "key"), ("workflow_id", "signal", "key")])(WorkflowSubscription)

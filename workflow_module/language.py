@@ -83,6 +83,10 @@ class Child(Protocol[InitT_contra, ResultT_co]):
     def decode_result(self, data: bytes | str) -> ResultT_co: ...
 
 
+def _no_duration(what: str, value: object) -> TypeError:
+    return TypeError(f"{what} needs a timedelta, such as timedelta(seconds=5), not {value!r}")
+
+
 def timer(
     which: TimerT, *, after: timedelta | None = None, at: datetime | None = None, name: str | None = None
 ) -> Arm[TimerT]:
@@ -93,6 +97,12 @@ def timer(
     """
     if (after is None) == (at is None):
         raise TypeError("timer needs either after=... or at=...")
+    if not isinstance(which, Timer):
+        raise TypeError(f"timer needs a member of a Timer class, not {which!r}")
+    if after is not None and not isinstance(after, timedelta):
+        raise _no_duration("timer(after=...)", after)
+    if at is not None and not isinstance(at, datetime):
+        raise TypeError(f"timer(at=...) needs a datetime, such as ctx.now + ..., not {at!r}")
     if at is not None and at.tzinfo is None:
         raise ValueError(f"timer(at=...) needs an aware datetime, such as ctx.now + ..., not {at!r}")
     return TimerWait(which.value, after, at, name)
@@ -100,6 +110,8 @@ def timer(
 
 def sleep(duration: timedelta, *, name: str | None = None) -> Arm[None]:
     """Wait for `duration` from now."""
+    if not isinstance(duration, timedelta):
+        raise _no_duration("sleep", duration)
     return SleepWait(duration, name)
 
 
@@ -109,6 +121,8 @@ def signal(which: type[SignalT], *, timeout: None = None, name: str | None = Non
 def signal(which: type[SignalT], *, timeout: timedelta, name: str | None = None) -> Arm[SignalT | None]: ...
 def signal(which: type[SignalT], *, timeout: timedelta | None = None, name: str | None = None) -> Arm[Any]:
     """Wait for the oldest unread signal of a class; None when `timeout` passes first."""
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise _no_duration("signal(timeout=...)", timeout)
     return SignalWait(which.__name__, timeout, name)
 
 
@@ -186,6 +200,11 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     """
     if attempts < 1:
         raise ValueError(f"attempts counts all attempts and is at least 1, not {attempts}")
+    for option, limit in (("timeout", timeout), ("heartbeat", heartbeat)):
+        if limit is not None and not isinstance(limit, timedelta):
+            raise _no_duration(f"call({option}=...)", limit)
+    if not isinstance(backoff, (Backoff, timedelta)):
+        raise _no_duration("call(backoff=...)", backoff)
     called = str(getattr(procedure, "name", None) or procedure.__name__)
     types, by_name = parameter_types(procedure)
     if len(args) > len(types) or not kwargs.keys() <= by_name.keys():
@@ -269,7 +288,7 @@ class ContinueAsNewRequest(BaseException):
         self.init = init
 
 
-def continue_as_new(init: Struct | None) -> NoReturn:
+def continue_as_new(init: object) -> NoReturn:
     """End this run and begin the workflow again with `init`: same id, fresh variables, unread signals kept.
 
     `finally` blocks run first. Plain or awaited, it never returns.

@@ -38,6 +38,8 @@ class Workflows:
     """The workflows of a database. Each method is a transaction of its own, or a look at committed rows."""
 
     def __init__(self, db: Database) -> None:
+        if not isinstance(db, Database):
+            raise TypeError(f"Workflows takes an open Database, as in Workflows(Database(module)), not {db!r}")
         self.db = db
         self.engine: Engine = engine_of(db.module.functions)
 
@@ -171,6 +173,8 @@ class Workflows:
 
     def wait(self, workflow_id: int, timeout: timedelta | None = None) -> Any:
         """Sleep until a workflow has ended (or failed), then `result`. `TimeoutError` after so long."""
+        if timeout is not None and not isinstance(timeout, timedelta):
+            raise TypeError(f"wait(timeout=...) needs a timedelta, such as timedelta(seconds=5), not {timeout!r}")
         ended = threading.Event()
 
         def look(_commit: Commit) -> None:

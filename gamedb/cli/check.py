@@ -93,5 +93,6 @@ def _headline(result: CheckResult) -> str:
     if not result.exists:
         return f"{result.target} does not exist yet; opening would make it:"
     if not result.steps:
-        return f"{result.target} fits module {result.module!r}; nothing to do."
+        rest = "read the notes." if result.notes else "nothing to do."
+        return f"{result.target} fits module {result.module!r}; {rest}"
     return f"{result.target}: opening would take these steps:"

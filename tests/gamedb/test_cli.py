@@ -487,6 +487,7 @@ def test_libraries_add_notes_from_the_stored_rows(stored: Run) -> None:
     result = stored("check", "game:module")
     assert result.code == 0
     assert "  - 2 players own [1, 2]" in result.out.splitlines()
+    assert "fits module 'arena'; read the notes." in result.out
     assert json.loads(stored("check", "game:module", "--json").out)["notes"] == ["2 players own [1, 2]"]
 
 

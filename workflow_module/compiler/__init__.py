@@ -15,7 +15,7 @@ from typing import Any
 
 from workflow_module.codec import Codec
 
-from . import emit, late, refuse, storage
+from . import emit, late, refuse, slips, storage
 from .builder import Builder
 from .inference import Types
 from .ir import Program
@@ -59,6 +59,13 @@ class Code:
 
 def compile_function(function: Any, *, takes_init: bool, name: str | None = None) -> Code:
     """Compile a workflow (`takes_init`) or a subroutine. Raises `CompileError`."""
+    try:
+        return _compiled(function, takes_init, name)
+    except CompileError as error:  # its text says where in the author's file; the compiler's own frames do not help
+        raise error.with_traceback(None) from None
+
+
+def _compiled(function: Any, takes_init: bool, name: str | None) -> Code:
     source = source_of(function)
     refuse.refuse_syntax(source, takes_init)
     types = Types(source.names, source.locals)
@@ -70,6 +77,7 @@ def compile_function(function: Any, *, takes_init: bool, name: str | None = None
     declared = declared_types(source, types)
     infer_variables(source, types, {**declared, **parameters})
     refuse.refuse_awaits(source, types)
+    slips.refuse_slips(source, types)
     builder = Builder(source, types, result_type)
     body(builder, source.node.body)
     program = simplify(builder.program())

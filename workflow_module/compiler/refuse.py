@@ -10,7 +10,7 @@ from workflow_module.codec import Unstorable, codec_for
 from workflow_module.structs import Signal
 from workflow_module.waits import Arm
 
-from . import awaitables
+from . import awaitables, slips
 from .inference import Types
 from .ir import PREFIX
 from .names import COMPREHENSIONS, SCOPES, any_wait, bound_names, own_nodes
@@ -212,6 +212,19 @@ def _foreign(source: Source, types: Types, node: ast.Await) -> None:
                 f"await {text}: asyncio's waits cannot be stored",
                 "use sleep(...), gather(...), select(...) or call(procedure) of workflow_module",
             )
+        arguments = ", ".join(ast.unparse(arg) for arg in node.value.args[1:])
+        if hasattr(function, "encode_init"):
+            source.refuse(
+                node.value,
+                f"await {text}: a workflow is not called",
+                f"write await spawn({ast.unparse(node.value.func)}, {arguments or 'None'})",
+            )
+        if slips.is_procedure(types, node.value.func):
+            source.refuse(
+                node.value,
+                f"await {text}: a procedure is not called by the workflow itself",
+                f"write await {slips.called_later(node.value)}",
+            )
         if get_origin(types.of(node.value)) is not None and "Coroutine" in str(types.of(node.value)):
             source.refuse(
                 node.value,
@@ -229,6 +242,12 @@ def _foreign(source: Source, types: Types, node: ast.Await) -> None:
 def _arms(source: Source, types: Types, call: ast.Call) -> None:
     name = awaitables.builder_of(types, call)
     for arm in call.args:
+        if isinstance(arm, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
+            source.refuse(
+                arm,
+                f"{name} takes its waits as arguments, not in a collection",
+                f"write {name}(a, b), or {name}(*[...])" if name == "gather" else f"write {name}(a, b)",
+            )
         kind = awaitables.builder_of(types, arm)
         if kind in ("subroutine", "select", "wait_all", "continue_as_new"):
             source.refuse(

@@ -79,7 +79,10 @@ def source_of(function: Any) -> Source:
     module = _parse(filename, text)
     node = _find(module, name, line)
     if not isinstance(node, ast.AsyncFunctionDef):
-        raise CompileError(filename, line, 1, 1, f"{name} is not an async def", f"write async def {name}(ctx, ...)")
+        at, column = (line, 0) if node is None else (node.lineno, node.col_offset)
+        raise CompileError(
+            filename, at, column + 1, 3, f"{name} is not an async def", f"write async def {name}(ctx, ...)"
+        )
     local_names = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
     source = Source(filename, module, node, function, function.__globals__, local_names, name)
     if code.co_freevars:
@@ -91,7 +94,7 @@ def source_of(function: Any) -> Source:
     return source
 
 
-def _find(module: ast.Module, name: str, line: int) -> ast.AST | None:
+def _find(module: ast.Module, name: str, line: int) -> ast.AsyncFunctionDef | ast.FunctionDef | None:
     for node in ast.walk(module):
         if isinstance(node, (ast.AsyncFunctionDef, ast.FunctionDef)) and node.name == name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

@@ -157,7 +157,7 @@ def _stored(source: Source, types: Types, program: Program, identifier: str, poi
         source.refuse(
             node,
             f"{shown} lives across the wait in line {point.line}, and its type cannot be inferred",
-            _annotate(identifier if hidden is None else None, node),
+            _remedy(source, types, identifier if hidden is None else None, node),
         )
     try:
         codec = codec_for(found)
@@ -187,11 +187,29 @@ def _refuse_module_objects(source: Source, types: Types, identifier: str) -> Non
                 )
 
 
-def _annotate(identifier: str | None, node: ast.AST) -> str:
+def _remedy(source: Source, types: Types, identifier: str | None, node: ast.AST) -> str:
     if identifier is not None:
-        return f"annotate it where it is assigned first, for example {identifier}: int = ..."
+        value = _assigned(source, node)
+        if isinstance(value, ast.Call) and types.known(value.func) is open:
+            return "a file cannot be stored: read it before the wait, or open it again after it"
+        example = "list[str] = []" if isinstance(value, ast.List) else "int = ..."
+        if isinstance(value, ast.Dict):
+            example = "dict[str, int] = {}"
+        elif isinstance(value, ast.Call):
+            empty: dict[Any, str] = {set: "set[str] = set()", list: "list[str] = []", dict: "dict[str, int] = {}"}
+            known = types.known(value.func)
+            example = empty.get(known, example) if isinstance(known, type) else example
+        return f"annotate it where it is assigned first, for example {identifier}: {example}"
     text = ast.unparse(node) if isinstance(node, ast.expr) else "it"
     return f"assign {text} to a variable with a type annotation first"
+
+
+def _assigned(source: Source, target: ast.AST) -> ast.expr | None:
+    for statement in source.node.body:
+        for node in own_nodes(statement):
+            if isinstance(node, ast.Assign) and target in node.targets:
+                return node.value
+    return None
 
 
 def _first_binding(source: Source, identifier: str) -> ast.AST:

@@ -65,6 +65,29 @@ REFUSALS = [
     ("a signal that cannot be stored", "await signal(BadSignal)", "the signal BadSignal cannot be stored: BadSignal.x", "plain values"),
     ("a procedure's result that cannot be stored", "await call(bad_procedure)", "the result of bad_procedure cannot be stored", "plain values"),
     ("an import", "import json\nawait sleep(SECOND)\njson.dumps(1)", "is imported inside the workflow", "top of the module"),
+    ("a class that is no signal", "await signal(Plain)", "signal waits for Signal classes, and Plain is not one", "class Plain(Signal)"),
+    ("an arm that is no signal", "await select(Ping, Plain)", "select waits for Signal classes, and Plain is not one", "class Plain(Signal)"),
+    ("a signal's name", "await signal('Ping')", "signal waits for Signal classes, and 'Ping' is not one", "declare class"),
+    ("a class without parentheses", "match await select(Ping, Quit):\n    case Quit():\n        pass\n    case Ping:\n        pass", "case Ping: takes everything", "write case Ping():"),
+    ("a timer with parentheses", "match await select(timer(Clock.RING, after=SECOND), Quit):\n    case Clock.RING():\n        pass", "Clock.RING is a value, not a class", "write case Clock.RING:"),
+    ("a list of arms", "await select([Ping, sleep(SECOND)])", "select takes its waits as arguments", "write select(a, b)"),
+    ("a list of parts", "await gather([signal(Ping), sleep(SECOND)])", "gather takes its waits as arguments", "gather(*[...])"),
+    ("a lambda as procedure", "await call(lambda ctx: 1)", "a lambda has no name", "def charge(ctx: StepContext"),
+    ("a misspelt timer", "await timer(Clock.RNIG, after=SECOND)", "Clock has no member RNIG; it has", "write Clock.RING"),
+    ("a misspelt timer in a pattern", "match await select(timer(Clock.RING, after=SECOND), Ping):\n    case Clock.RNIG:\n        pass", "Clock has no member RNIG", "write Clock.RING"),
+    ("a timer's name", "await timer('ring', after=SECOND)", "'ring' is not a member of a Timer class", "class MyTimer(Timer)"),
+    ("a timer without a time", "await timer(Clock.RING)", "timer needs either after=... or at=...", "timer(Clock.RING, after=timedelta(...))"),
+    ("a number of seconds", "await sleep(5)", "sleep needs a timedelta, not a number", "write timedelta(seconds=5)"),
+    ("a number in a variable", "n = 5.0\nawait signal(Ping, timeout=n)", "signal(timeout=...) needs a timedelta", "timedelta(seconds=n)"),
+    ("a number in an arm", "await select(Ping, timer(Clock.RING, after=5))", "timer(after=...) needs a timedelta", "timedelta(seconds=5)"),
+    ("an attribute of a wait", "ping = signal(Ping)\nemit(ping.n)", "ping is a wait, and has no n before it is awaited", "(await ping).n"),
+    ("a workflow that is called", "await other(ctx, None)", "a workflow is not called", "write await spawn(other, None)"),
+    ("a procedure that is called", "await charged(ctx, 1)", "a procedure is not called by the workflow itself", "write await call(charged, 1)"),
+    ("a procedure called in call", "await call(charged(1))", "this calls the procedure here", "write call(charged, 1)"),
+    ("an open file of open()", "f = open('x')\nawait sleep(SECOND)\nf.read()", "the variable f lives across the wait", "open it again after it"),
+    ("an empty list's example", "xs = []\nawait sleep(SECOND)\nemit(xs)", "cannot be inferred", "xs: list[str] = []"),
+    ("an empty dict's example", "xs = {}\nawait sleep(SECOND)\nemit(xs)", "cannot be inferred", "xs: dict[str, int] = {}"),
+    ("an empty set's example", "xs = set()\nawait sleep(SECOND)\nemit(xs)", "cannot be inferred", "xs: set[str] = set()"),
     ("a compiler's name", "_wf_x = 1", "names that begin with _wf_", "another name"),
     ("ctx is assigned", "ctx = 1", "ctx is assigned", "another name"),
     ("a variable called init", "init = 1\nawait sleep(SECOND)\nemit(init)", "init lives across a wait", "another name"),
@@ -84,6 +107,10 @@ async def plain(ctx: WorkflowContext) -> int:
 @subroutine
 async def helper(ctx: WorkflowContext) -> int:
     return 1
+@workflow
+async def other(ctx: WorkflowContext) -> int:
+    return 1
+def charged(ctx: StepContext, n: int) -> int: ...
 """
 
 

@@ -245,3 +245,21 @@ def test_a_finished_workflow_leaves_no_waits_behind_and_is_shown_as_finished_at_
     assert game.status(flow) == "Completed"
     assert game.db.read(WorkflowTimer).count() == 0
     assert game.db.read(WorkflowSignal).count() == 0
+
+
+def test_install_takes_a_list_and_is_called_once() -> None:
+    module = Module("twice")
+    with pytest.raises(SchemaError, match=r"install takes a list of workflows: install\(module, \[plain\]\)"):
+        install(module, plain)  # type: ignore[arg-type]
+    install(module, [plain])
+    with pytest.raises(SchemaError, match="install is called once for each module, with all its workflows"):
+        install(module, [plain])
+
+
+def test_a_module_for_a_database_and_a_number_for_a_timeout_say_what_is_wanted() -> None:
+    game = Game([plain])
+    with pytest.raises(TypeError, match="Workflows takes an open Database"):
+        Workflows(game.db.module)  # type: ignore[arg-type]
+    flow = game.flows.start(plain, Number(1))
+    with pytest.raises(TypeError, match=r"wait\(timeout=...\) needs a timedelta"):
+        game.flows.wait(flow, timeout=5)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_support import START, Bid, Clock, Faults, Game, Go, Number, Stop, Target, Text, fragile, mark, seconds
@@ -17,6 +19,7 @@ from workflow_module import (
     WorkflowContext,
     WorkflowFinished,
     WorkflowSubscription,
+    call,
     continue_as_new,
     gather,
     select,
@@ -554,3 +557,96 @@ def test_many_signals_in_one_transaction_that_outlive_their_workflow_are_counted
         run.drain()
     assert game.row(flow).unread_signals == 2
     assert game.inbox(flow) == []
+
+
+def anything(value: object) -> Any:
+    """A value whose type neither the compiler nor a type checker knows."""
+    return value
+
+
+@workflow
+async def sleeps_a_number(ctx: WorkflowContext) -> None:
+    await sleep(anything(5))
+
+
+@workflow
+async def times_a_number(ctx: WorkflowContext) -> None:
+    await timer(Clock.END, after=anything(5))
+
+
+@workflow
+async def names_a_timer(ctx: WorkflowContext) -> None:
+    await timer(anything("end"), after=seconds(5))
+
+
+@workflow
+async def has_no_datetime(ctx: WorkflowContext) -> None:
+    await timer(Clock.END, at=anything(5))
+
+
+@workflow
+async def waits_a_number(ctx: WorkflowContext) -> None:
+    await signal(Bid, timeout=anything(5))
+
+
+@workflow
+async def waits_a_number_for_all(ctx: WorkflowContext) -> None:
+    await wait_all(Bid, Stop, timeout=anything(5))
+
+
+@workflow
+async def limits_a_call_with_a_number(ctx: WorkflowContext) -> None:
+    await call(fragile, timeout=anything(5))
+
+
+@workflow
+async def pauses_a_number(ctx: WorkflowContext) -> None:
+    await call(fragile, backoff=anything(5))
+
+
+@workflow
+async def sends_a_class(ctx: WorkflowContext) -> None:
+    ctx.signal(ctx.workflow_id, anything(Go))
+
+
+@pytest.mark.parametrize(
+    ("definition", "text"),
+    [
+        (sleeps_a_number, "sleep needs a timedelta, such as timedelta(seconds=5), not 5"),
+        (times_a_number, "timer(after=...) needs a timedelta"),
+        (names_a_timer, "timer needs a member of a Timer class, not 'end'"),
+        (has_no_datetime, "timer(at=...) needs a datetime, such as ctx.now + ..., not 5"),
+        (waits_a_number, "signal(timeout=...) needs a timedelta"),
+        (waits_a_number_for_all, "wait_all(timeout=...) needs a timedelta"),
+        (limits_a_call_with_a_number, "call(timeout=...) needs a timedelta"),
+        (pauses_a_number, "call(backoff=...) needs a timedelta"),
+        (sends_a_class, "what is sent is a Signal, not the class Go: write Go(...)"),
+    ],
+)
+def test_a_slip_that_the_compiler_cannot_see_is_named_at_the_authors_line(definition: Any, text: str) -> None:
+    game = Game([definition])
+    error = game.row(game.flows.start(definition, None)).error or ""
+    assert f"TypeError: {text}" in error
+    assert f'test_engine_signals.py", line {definition.function.__code__.co_firstlineno + 2}' in error
+
+
+@pytest.mark.parametrize(
+    ("slip", "error", "text"),
+    [
+        (lambda flows: flows.signal(1, Go), BadPayload, "what is sent is a Signal, not the class Go: write Go(...)"),
+        (lambda flows: flows.signal(1, "Go"), BadPayload, "what is sent is a Signal, not Go"),
+        (
+            lambda flows: flows.start("stages", None),
+            TypeError,
+            "start takes a function that is decorated with @workflow",
+        ),
+        (lambda flows: stages(None), TypeError, "stages is a workflow, and is not called"),  # type: ignore[operator]
+    ],
+)
+def test_a_slip_outside_says_what_to_write(slip: Callable[[Any], None], error: type[Exception], text: str) -> None:
+    game = Game([stages])
+    game.flows.start(stages, None)
+    with pytest.raises(error) as caught:
+        slip(game.flows)
+    assert text in str(caught.value)
+    assert game.inbox(1) == []

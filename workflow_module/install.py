@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Any, Final, Literal
 
@@ -106,9 +106,13 @@ def _tables(module: Module, public: bool) -> None:
     module.table(scheduled="workflow_wake")(WorkflowWake)
 
 
+def _opening(module: Module, opened: set[str]) -> Callable[[Any], Any]:
+    """The decorator of the engine's reducers: private, but for those that `access` opens."""
+    return lambda function: module.reducer(private=function.__name__ not in opened)(function)
+
+
 def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
-    def reducer(function: Any) -> Any:
-        return module.reducer(private=function.__name__ not in opened)(function)
+    reducer = _opening(module, opened)
 
     @reducer
     def workflow_start(
@@ -158,8 +162,7 @@ def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
 def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> None:
     procedures = Procedures(engine)
 
-    def reducer(function: Any) -> Any:
-        return module.reducer(private=function.__name__ not in opened)(function)
+    reducer = _opening(module, opened)
 
     @module.procedure(private=True)
     async def workflow_procedure_run(ctx: ProcedureContext, pending: PendingProcedure) -> None:
@@ -187,8 +190,7 @@ def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> Non
 
 
 def _test_reducers(module: Module, engine: Engine, opened: set[str]) -> None:
-    def reducer(function: Any) -> Any:
-        return module.reducer(private=function.__name__ not in opened)(function)
+    reducer = _opening(module, opened)
 
     @reducer
     def workflow_start_test(

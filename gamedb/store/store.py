@@ -10,7 +10,7 @@ back is kept until a step is done, and rolling back with `rebuild` trusts the ro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from threading import get_ident
 from typing import Final
 
@@ -191,8 +191,3 @@ class Store:
         self._touched = frame.touched
         for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=False):
             table.journal, table.sequence_saved = journal, sequence_saved
-
-    def rows(self) -> Iterator[tuple[TableData, Iterable[Row]]]:
-        """Each table with its rows."""
-        for table in self.tables.values():
-            yield table, table.rows.values()

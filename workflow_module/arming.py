@@ -39,12 +39,13 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 NEVER_MICROS: Final = (NEVER - EPOCH) // timedelta(microseconds=1)
 
 
-def _micros(duration: timedelta) -> int:
+def micros_of(duration: timedelta) -> int:
+    """A duration in whole microseconds."""
     return (duration.days * 86_400 + duration.seconds) * 1_000_000 + duration.microseconds
 
 
 def _due(run: Run, after: timedelta | None) -> int | None:
-    return None if after is None else min(run.now_micros + max(0, _micros(after)), NEVER_MICROS)
+    return None if after is None else min(run.now_micros + max(0, micros_of(after)), NEVER_MICROS)
 
 
 def arm(run: Run, row: Workflow, wait: Wait) -> Node:
@@ -56,7 +57,7 @@ def arm(run: Run, row: Workflow, wait: Wait) -> Node:
 
 
 def _timer(run: Run, _row: Workflow, wait: TimerWait) -> Node:
-    due = _due(run, wait.after) if wait.at is None else _micros(wait.at - EPOCH)
+    due = _due(run, wait.after) if wait.at is None else micros_of(wait.at - EPOCH)
     assert due is not None
     return TimerLeaf(wait.timer, due)
 
@@ -120,7 +121,7 @@ def child_ended(run: Run, leaf: ChildLeaf) -> bool:
         leaf.failure = error_line(child.error or "failed")
     else:
         return False
-    leaf.ready = _micros(child.updated_at - EPOCH)
+    leaf.ready = micros_of(child.updated_at - EPOCH)
     return True
 
 

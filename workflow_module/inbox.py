@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from .armed import CallLeaf, ChildLeaf, Facts
+from .arming import EPOCH, micros_of
 from .codec import decode
 from .definition import WorkflowDefinition
 from .structs import Signal
@@ -15,13 +16,11 @@ if TYPE_CHECKING:
     from .run import Run
 
 ID_MAX: Final = 2**64 - 1
-_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 def micros(moment: datetime) -> int:
     """Microseconds since the Unix epoch."""
-    since = moment - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return micros_of(moment - EPOCH)
 
 
 class Incoming:

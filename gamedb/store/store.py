@@ -1,6 +1,6 @@
 """All tables of a database and the one transaction that may be changing them.
 
-Writes go straight into the tables; the journals remember what was there. `commit` turns the journals into the net
+Writes go straight into the tables; the journals remember what was there. `changes` turns the journals into the net
 changes, `rollback` plays them back, savepoints do either for a part. Synchronous, without I/O, clock or locks: the
 caller (`gamedb.database`) lets one transaction in at a time.
 
@@ -36,7 +36,7 @@ class Frame:
 
 
 class Store:
-    """The tables by name, with `begin`, `commit`, `rollback` and nested savepoints."""
+    """The tables by name, with `changes`, `end`, `rollback` and nested savepoints."""
 
     def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
         self.active = 0
@@ -61,17 +61,6 @@ class Store:
     def touched(self) -> Iterable[TableData]:
         """The tables that the running transaction wrote to at this level."""
         return self._touched
-
-    def begin(self) -> None:
-        """Start the transaction."""
-        assert not self.active
-        self.active = get_ident()
-
-    def commit(self) -> list[tuple[TableData, list[RowChange]]]:
-        """End the transaction; the net changes of each table that really changed, in the order of first writes."""
-        changes = self.changes()
-        self.end()
-        return changes
 
     def changes(self) -> list[tuple[TableData, list[RowChange]]]:
         """What `commit` gives; the transaction goes on until `end` or `rollback`."""

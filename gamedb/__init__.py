@@ -20,6 +20,7 @@ from gamedb.errors import (
     ForeignFile,
     GamedbError,
     NotAllowed,
+    QueryError,
     ReducerError,
     RowNotFound,
     SchemaChangeRefused,
@@ -27,6 +28,7 @@ from gamedb.errors import (
     StorageError,
     TransactionError,
     UnknownName,
+    WireError,
     WriteFailed,
 )
 from gamedb.module import Module
@@ -77,6 +79,7 @@ __all__ = [
     "NotAllowed",
     "PrimaryKey",
     "ProcedureContext",
+    "QueryError",
     "ReadTable",
     "ReducerContext",
     "ReducerError",
@@ -96,6 +99,7 @@ __all__ = [
     "UnknownName",
     "ViewChange",
     "ViewContext",
+    "WireError",
     "WriteFailed",
     "f32",
     "i8",

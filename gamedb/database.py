@@ -412,6 +412,15 @@ class Database:
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
+    def observe(self, observer: Callable[[Commit], None]) -> Callable[[], None]:
+        """Show every commit to `observer` before anybody else can see or change what it did: for servers.
+
+        It runs under the database's lock, in the committing thread, in commit order, and must neither wait nor call
+        the database; what it raises is logged. Gives the function that ends it.
+        """
+        with self.lock:
+            return self._subscriptions.add_observer(observer)
+
     def _assert_readable(self) -> None:
         """Under the lock: raise unless this is a moment between transactions."""
         if self.running is not None:

@@ -87,3 +87,18 @@ class SchemaChangeRefused(StorageError):
     def __init__(self, message: str, differences: list[str]) -> None:
         super().__init__(message)
         self.differences = differences
+
+
+class WireError(GamedbError, ValueError):
+    """Bytes or JSON that are no message or value of the client protocol: cut off, too long, an unknown tag."""
+
+
+class QueryError(GamedbError, ValueError):
+    """A query that cannot be answered: its text, an unknown or private table, a literal that does not fit.
+
+    `position` is the character of the query text that it is about (from 0), or `None`.
+    """
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position

@@ -82,8 +82,22 @@ class Subscriptions:
         self._unsettled: deque[tuple[Subscription, Commit]] = deque()
         self._queue: deque[tuple[Subscription, Delivery]] = deque()
         self._delivering = False
+        self._observers: list[Callable[[Commit], None]] = []
         self.any = False
         """Whether there is anybody to tell."""
+
+    def add_observer(self, observer: Callable[[Commit], None]) -> Callable[[], None]:
+        """Show every commit to `observer`, as a part of committing; gives the function that ends it."""
+        with self._changes:
+            self._observers = [*self._observers, observer]
+            self.any = True
+
+        def stop() -> None:
+            with self._changes:
+                self._observers = [o for o in self._observers if o is not observer]
+                self.any = bool(self._subscriptions or self._observers)
+
+        return stop
 
     def add_tables(self, names: Sequence[str], callback: Callable[[Commit], None]) -> Subscription:
         """Follow the tables with these names."""
@@ -129,7 +143,7 @@ class Subscriptions:
         """Forget a subscription."""
         with self._changes:
             self._subscriptions = [s for s in self._subscriptions if s is not subscription]
-            self.any = bool(self._subscriptions)
+            self.any = bool(self._subscriptions or self._observers)
 
     def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> Any:
         """Run a view: its row or `None`, or its list of rows."""
@@ -147,6 +161,11 @@ class Subscriptions:
         """Take a commit in; `deliver` follows when its transaction is over."""
         tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
         commit = Commit(tx_id, micros, caller, name, tables)
+        for observer in self._observers:
+            try:
+                observer(commit)
+            except Exception as error:
+                self._host.report_failure("an observer of commits", error)
         self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
 
     def deliver(self) -> None:

@@ -385,3 +385,30 @@ def test_who_subscribes_while_others_subscribe_and_close_is_heard(db: Database) 
         sys.setswitchinterval(before)
     db.call("add")
     assert sorted(kept) == list(range(8))
+
+
+def test_an_observer_sees_each_commit_before_any_subscriber_until_it_is_stopped(db: Database) -> None:
+    order: list[str] = []
+    stop = db.observe(lambda commit: order.append(f"observer {commit.tx_id} {commit.reducer}"))
+    db.subscribe(Player, lambda commit: order.append(f"subscriber {commit.tx_id}"))
+    with db.transaction(name="first") as ctx:
+        ctx.db[Player].insert(Player(score=1))
+    first = db.last_tx_id
+    stop()
+    with db.transaction() as ctx:
+        ctx.db[Player].insert(Player(score=2))
+    assert order == [f"observer {first} first", f"subscriber {first}", f"subscriber {first + 1}"]
+
+
+def test_an_observer_that_raises_harms_neither_the_commit_nor_others(db: Database) -> None:
+    seen: list[int] = []
+
+    def broken(_commit: object) -> None:
+        raise RuntimeError("no")
+
+    db.observe(broken)
+    db.observe(lambda commit: seen.append(commit.tx_id))
+    with db.transaction() as ctx:
+        ctx.db[Player].insert(Player(score=1))
+    assert seen == [db.last_tx_id]
+    assert db.read(Player).count() == 1

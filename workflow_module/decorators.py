@@ -26,7 +26,7 @@ def workflow(
 def workflow(function: Callable[[ContextT], Coroutine[Any, Any, ResultT]], /) -> WorkflowDefinition[None, ResultT]: ...
 @overload
 def workflow(
-    *, name: str | None = None, version: int = 1, retention: timedelta | None | UnsetType = UNSET
+    *, name: str | None = None, version: int = 1, retention: timedelta | UnsetType | None = UNSET
 ) -> Workflow: ...
 def workflow(
     function: Callable[..., Any] | None = None,
@@ -34,12 +34,13 @@ def workflow(
     *,
     name: str | None = None,
     version: int = 1,
-    retention: timedelta | None | UnsetType = UNSET,
+    retention: timedelta | UnsetType | None = UNSET,
 ) -> Any:
     """Compile `async def name(ctx: WorkflowContext, init: SomeStruct) -> Result` into a durable workflow.
 
     `name` is what states and tables call it (the function's name by default), `version` goes into every
-    state, `retention` is how long finished runs are kept (`None`: for ever; by default as `install` says). Raises `CompileError` with file, line and remedy.
+    state, `retention` is how long finished runs are kept (`None`: for ever; by default as `install` says).
+    Raises `CompileError` with file, line and remedy.
     """
     decorate = Workflow(name, version, retention)
     return decorate if function is None else decorate(function)
@@ -48,7 +49,7 @@ def workflow(
 class Workflow:
     """`@workflow(...)` with arguments."""
 
-    def __init__(self, name: str | None, version: int, retention: timedelta | None | UnsetType) -> None:
+    def __init__(self, name: str | None, version: int, retention: timedelta | UnsetType | None) -> None:
         self._name, self._version, self._retention = name, version, retention
 
     @overload

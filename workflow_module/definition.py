@@ -64,7 +64,7 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         *,
         name: str | None,
         version: int,
-        retention: timedelta | None | msgspec.UnsetType,
+        retention: timedelta | msgspec.UnsetType | None,
     ) -> None:
         self.function = function
         self.name = name or function.__name__

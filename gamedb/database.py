@@ -31,7 +31,7 @@ from gamedb.commit import Commit
 from gamedb.context import ProcedureContext, ReducerContext
 from gamedb.drivers import SchedulerThread, drive
 from gamedb.durability import Durability
-from gamedb.errors import ColumnError, DatabaseClosed, NotAllowed, TransactionError, UnknownName
+from gamedb.errors import ColumnError, DatabaseClosed, GamedbError, NotAllowed, TransactionError, UnknownName
 from gamedb.functions import Function
 from gamedb.identity import identity_of_database
 from gamedb.module import Module
@@ -95,6 +95,8 @@ class Database:
         self._random_uses = 0
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
+        self.on_timing: Callable[[str, float], None] | None = None
+        """For servers: is told the name and the seconds of each transaction, in its thread; must be quick."""
         self._closed = False
         self._refusal: DatabaseClosed | None = None
         self._process = os.getpid()
@@ -224,6 +226,8 @@ class Database:
         if running is None:  # it was interrupted before it began
             return
         seconds = perf_counter() - running[1]
+        if self.on_timing is not None:
+            self.on_timing(running[0], seconds)
         if seconds > self.slow_seconds:
             name = running[0] or "a transaction"
             self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
@@ -534,6 +538,18 @@ class Database:
             callback(None)
         else:
             self._writer.when_durable(self.last_tx_id, callback)
+
+    @property
+    def write_lag(self) -> timedelta:
+        """For how long what is committed has been waiting for the disk; zero when all is on it."""
+        return timedelta(seconds=0.0 if self._writer is None else self._writer.flush_lag)
+
+    @property
+    def failure(self) -> GamedbError | None:
+        """Why nothing is accepted any more (a failed write, a stop in the middle of a commit); `None` when all is well."""
+        if self._writer is not None and self._writer.error is not None:
+            return self._writer.error
+        return self._refusal
 
     @property
     def durable_tx_id(self) -> int:

@@ -1,5 +1,5 @@
-"""The client protocol as bytes: values (BSATN), row lists and messages.
+"""The client protocol as bytes and JSON: values (BSATN, SATS-JSON), row lists, messages and types.
 
-Pure functions: bytes in, values out, and back. Servers and clients share this room; it knows no socket, no database
-and no query.
+Pure functions: bytes or JSON in, values out, and back. Servers, clients and generators share this room; it knows no
+socket, no store and no query.
 """

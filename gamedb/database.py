@@ -45,6 +45,7 @@ from gamedb.watchdog import watch
 
 if TYPE_CHECKING:
     from gamedb.storage import Writer
+    from gamedb.storage.adhoc import AdHocLimits, SqlAnswer
 
 _log: Final = logging.getLogger("gamedb")
 
@@ -416,6 +417,23 @@ class Database:
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
+    def sql(self, query: str, *, limits: AdHocLimits | None = None) -> SqlAnswer:
+        """The answer of the storage engine to a query in its own SQL, over all that is committed; it can only read.
+
+        For operators and tools: it may scan, and shows private tables. `QueryError` says what is wrong with the query.
+        """
+        if self._durability is not None:
+            self.flush()
+            return self._durability.ask(query, limits)
+        from gamedb.storage.adhoc import ask_rows
+
+        def rows(names: list[str]) -> dict[str, dict[Any, Row]]:
+            with self.lock:
+                self._assert_readable()
+                return {name: dict(self.store.tables[name].rows) for name in names}
+
+        return ask_rows({name: data.schema for name, data in self.store.tables.items()}, rows, query, limits=limits)
+
     def observe(self, observer: Callable[[Commit], None]) -> Callable[[], None]:
         """Show every commit to `observer` before anybody else can see or change what it did: for servers.
 
@@ -546,7 +564,7 @@ class Database:
 
     @property
     def failure(self) -> GamedbError | None:
-        """Why nothing is accepted any more (a failed write, a stop in the middle of a commit); `None` when all is well."""
+        """Why nothing is accepted any more (a failed write, say); `None` when all is well."""
         if self._writer is not None and self._writer.error is not None:
             return self._writer.error
         return self._refusal

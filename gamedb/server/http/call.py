@@ -7,10 +7,10 @@ after it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Final
 
-import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -36,7 +36,9 @@ def routes(server: Server) -> list[Route]:
 
 async def _call(visit: Visit) -> Response:
     if visit.request.headers.get("content-type") != "application/json":
-        raise Refused(415, "send the arguments as a JSON array, with exactly this header: Content-Type: application/json")
+        raise Refused(
+            415, "send the arguments as a JSON array, with exactly this header: Content-Type: application/json"
+        )
     function = _function(visit, visit.request.path_params["function"])
     body = await read_body(visit.request, visit.server.limits.message_bytes_max)
     arguments = _arguments(function, body)
@@ -151,5 +153,9 @@ async def on_disk(db: Database) -> None:
         else:
             written.set_exception(error)
 
-    db.when_durable(lambda error: loop.call_soon_threadsafe(settle, error) and None)
+    def tell(error: Exception | None) -> None:
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, error)
+
+    db.when_durable(tell)
     await written

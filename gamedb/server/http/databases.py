@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
+from blake3 import blake3
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -75,6 +76,14 @@ def find_database(server: Server, name: str) -> Hosted:
     raise Refused(404, f"`{name}` not found")
 
 
+def _program(hosted: Hosted) -> str:
+    """A digest of what the module declares."""
+    module = hosted.db.module
+    tables = [[t.name, [[c.name, c.type.describe()] for c in t.columns]] for t in module.tables.values()]
+    functions = [[f.name, f.kind, f.signature] for f in module.functions.values()]
+    return blake3(msgspec.json.encode([tables, functions])).hexdigest()
+
+
 def routes(server: Server) -> list[Route]:
     """The routes that only tell about a database."""
 
@@ -85,7 +94,7 @@ def routes(server: Server) -> list[Route]:
                 "database_identity": visit.hosted.identity.hex(),
                 "owner_identity": (visit.hosted.identity if owner is None else owner).hex(),
                 "host_type": "python",
-                "initial_program": visit.hosted.program,
+                "initial_program": _program(visit.hosted),
             }
         )
 

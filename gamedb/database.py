@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import concurrent.futures
 import difflib
-import hashlib
 import logging
 import os
 import random
@@ -34,6 +33,7 @@ from gamedb.drivers import SchedulerThread, drive
 from gamedb.durability import Durability
 from gamedb.errors import ColumnError, DatabaseClosed, NotAllowed, TransactionError, UnknownName
 from gamedb.functions import Function
+from gamedb.identity import identity_of_database
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
@@ -84,7 +84,7 @@ class Database:
         self.module = module.resolve()
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.log = logging.getLogger(f"gamedb.{self.module.name}")
-        self.identity = _identity_of(self.module.name)
+        self.identity = identity_of_database(self.module.name)
         """Who the database itself is: the sender of in-process calls, schedules and lifecycle reducers."""
         self.operators: set[Identity] = {self.identity}
         """Who may call private and scheduled functions."""
@@ -763,10 +763,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _identity_of(module: str) -> Identity:
-    return Identity(hashlib.blake2b(f"gamedb database|{module}".encode(), digest_size=32).digest())
 
 
 def _result(function: Function, value: Any) -> Any:

@@ -9,7 +9,7 @@ is something to send, and whoever owns the loop calls `flush`.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -154,7 +154,7 @@ class Hub:
     def snapshot(self, feed: Feed) -> Snapshot:
         """The rows of a query at this moment."""
         snapshot = self._snapshots.get(feed.live)
-        if snapshot is None:
+        if snapshot is None or snapshot.failed:
             rows = [] if feed.is_event else feed.live.rows()
             snapshot = Snapshot(rows, feed.encode, feed.fixed_size)
             self._snapshots.keep(feed.live, snapshot)
@@ -183,20 +183,13 @@ class Hub:
 
     def _distribute(self, tx_id: int, deltas: list[Delta], caller: Session | None) -> list[bytes]:
         """Encode changes and queue them for all but the caller, whose QuerySetUpdates are the result."""
-        failed = [delta for delta in deltas if delta.error is not None]
-        if failed:
-            deltas = [delta for delta in deltas if delta.error is None]
-        counters = self.counters
-        counters.deltas += len(deltas)
+        if any(delta.error is not None for delta in deltas):
+            self._end_failed(tx_id, deltas)
+            deltas = [delta for delta in deltas if delta.error is None and delta.live in self._feeds]
+        self.counters.deltas += len(deltas)
         if len(deltas) == 1:
-            own = self._distribute_one(tx_id, deltas[0], caller)
-        elif deltas:
-            own = self._distribute_many(tx_id, deltas, caller)
-        else:
-            own = []
-        for delta in failed:
-            self._end_failed(tx_id, delta)
-        return own
+            return self._distribute_one(tx_id, deltas[0], caller)
+        return self._distribute_many(tx_id, deltas, caller)
 
     def _distribute_one(self, tx_id: int, delta: Delta, caller: Session | None) -> list[bytes]:
         feed = self._feeds[delta.live]
@@ -256,13 +249,27 @@ class Hub:
             session.push(message, tx_id)
         return own
 
-    def _end_failed(self, tx_id: int, delta: Delta) -> None:
-        """A query can no longer be answered (its view raised): its query sets end, and nothing else does."""
-        feed = self._feeds[delta.live]
-        _log.error("a query on %s ended with an error: %s", feed.name, delta.error)
-        for query_set_id, members in list(feed.members.items()):
-            for session in list(members):
-                session.end_query_set(query_set_id, delta.error or "", tx_id)
+    def _end_failed(self, tx_id: int, deltas: list[Delta]) -> None:
+        """Some queries can no longer be answered (a view raised): their query sets end, and nothing else does."""
+        changes = {delta.live: delta for delta in deltas}
+        for delta in deltas:
+            if delta.error is None:
+                continue
+            feed = self._feeds[delta.live]
+            for query_set_id, members in list(feed.members.items()):
+                for session in list(members):
+                    session.end_query_set(query_set_id, delta.error, changes, tx_id)
+
+    def withdrawal(self, feed: Feed, delta: Delta | None) -> bytes | None:
+        """A TableUpdate that takes back all rows that a query had before a commit; `None` when it had none."""
+        if feed.is_event:
+            return None
+        rows = Counter(map(feed.encode, feed.live.rows()))
+        if delta is not None:
+            rows.update(map(feed.encode, delta.deleted))
+            rows.subtract(map(feed.encode, delta.inserted))
+        deleted = encode_row_list(list(rows.elements()), feed.fixed_size)
+        return messages.table_update(feed.name, encode_row_list([], None), deleted) if +rows else None
 
     # --- sending (`mark` under the database's lock from any thread, `flush` in the loop's thread)
 
@@ -283,7 +290,10 @@ class Hub:
             for _ in range(len(self._marked)):
                 session = self._marked.popleft()
                 session.marked = False
-                session.flush()
+                try:
+                    session.flush()
+                except Exception as error:  # a bug of ours must not keep the others from their updates
+                    _log.error("%r could not be sent to: %r", session, error, exc_info=error)
         finally:
             self._frames = None
 
@@ -346,7 +356,7 @@ class Hub:
         scheduled_at = self._scheduled_at
         lag = 0.0 if scheduled_at is None else perf_counter() - scheduled_at
         if self._waiting:
-            lag = max(lag, self.db.flush_lag_seconds)
+            lag = max(lag, self.db.write_lag.total_seconds())
         return lag
 
 

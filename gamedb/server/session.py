@@ -25,7 +25,7 @@ from gamedb.errors import (
     UnknownName,
     WireError,
 )
-from gamedb.query import Catalog, Query
+from gamedb.query import Catalog, Delta, LiveQuery, Query
 from gamedb.server.endpoints import Endpoint, Endpoints
 from gamedb.server.hub import Feed, Hub
 from gamedb.server.limits import Limits
@@ -143,6 +143,7 @@ class Session:
         self._spawn = spawn
         self._outbound = Outbound(pack=caller.several, frame_bytes_max=limits.frame_bytes_max)
         self._queued_bytes_max = limits.queued_bytes_max
+        self._answer_bytes_max = limits.queued_bytes_max // 2
         self._wire_limits = messages.Limits(
             payload_bytes_max=limits.message_bytes_max,
             messages_max=limits.queued_messages_max,
@@ -152,6 +153,7 @@ class Session:
         self._working = False
         self._unfinished = 0
         self._held = False
+        self._draining = False
         self._query_sets: dict[int, QuerySet] = {}
         self._queries = 0
         self._procedures: set[asyncio.Task[None]] = set()
@@ -235,6 +237,11 @@ class Session:
             except (UnknownName, DatabaseClosed, StorageError) as error:  # it runs when the database is next opened
                 _log.warning("client_disconnected of %s has not run: %s", self.connection_id, error)
 
+    def drain(self) -> None:
+        """Take in nothing any more; what was taken in is worked off."""
+        self._draining = True
+        self._hold()
+
     # --- what comes in
 
     def receive(self, payload: bytes) -> None:
@@ -268,15 +275,18 @@ class Session:
         inbox = self._inbox
         handlers = self._handlers
         until = perf_counter() + SHARE_SECONDS
-        for _ in range(SHARE_MESSAGES):
-            if not inbox or self.ended or self._is_full():
-                break
+        full = self._is_full()
+        left = SHARE_MESSAGES
+        while inbox and left and not (full or self.ended):
+            left -= 1
             message = inbox.popleft()
             try:
                 handlers[type(message)](message)
             except Exception as error:  # a bug of ours
                 _log.error("a message of %r failed: %r", self, error, exc_info=error)
                 self.end(FAILED, "the server failed; its log says why")
+                break
+            full = self._is_full()
             if perf_counter() > until:
                 break
         if not self.ended:
@@ -287,12 +297,11 @@ class Session:
 
     def _is_full(self) -> bool:
         """Whether so much waits for this client that its next messages have to wait, too."""
-        waiting = self._outbound.bytes_waiting
-        return waiting > self._queued_bytes_max // 2 or self._unfinished >= UNFINISHED_ANSWERS_MAX
+        return self._outbound.bytes_waiting > self._answer_bytes_max or self._unfinished >= UNFINISHED_ANSWERS_MAX
 
     def _hold(self) -> None:
         """Let the client wait while there is enough of it to work off."""
-        held = bool(self._inbox) and not self.ended
+        held = (bool(self._inbox) or self._draining) and not self.ended
         if held != self._held:
             self._held = held
             self._channel.hold(held)
@@ -552,16 +561,18 @@ class Session:
         self._queries -= len(query_set.feeds)
         self._hub.unfollow(self, query_set_id, query_set.feeds)
 
-    def end_query_set(self, query_set_id: int, error: str, rows: dict[str, list[bytes]], tx_id: int) -> None:
-        """Under the lock: a query of a set cannot be answered any more, so the set ends; its rows are taken back."""
-        query_set = self._query_sets.get(query_set_id)
-        if query_set is None:
-            return
-        self._drop(query_set_id)
-        if rows:
-            tables = [table for name in sorted(rows) for table in rows[name]]
+    def end_query_set(self, query_set_id: int, error: str, changes: dict[LiveQuery, Delta], tx_id: int) -> None:
+        """Under the lock: a query of a set cannot be answered any more, so the set ends; its rows are taken back.
+
+        `changes`: what the commit that ended it did, and what this client has not been told.
+        """
+        query_set = self._query_sets[query_set_id]
+        withdrawn = [self._hub.withdrawal(feed, changes.get(feed.live)) for feed in query_set.feeds]
+        tables = [table for table in withdrawn if table is not None]
+        if tables:
             self.push(messages.transaction_update([messages.query_set_update(query_set_id, tables)]), tx_id)
         self.push(messages.subscription_error(query_set.request_id, query_set_id, error), tx_id)
+        self._drop(query_set_id)
 
     def _one_off_query(self, message: OneOffQuery) -> None:
         request_id, text = message.request_id, message.query.strip()

@@ -29,7 +29,7 @@ Encode = Callable[[Row], bytes]
 class Snapshot:
     """Some rows on their way to being bytes."""
 
-    __slots__ = ("_encode", "_encoded", "_fixed_size", "_rows", "count", "row_list", "waiting")
+    __slots__ = ("_encode", "_encoded", "_fixed_size", "_rows", "count", "failed", "row_list", "waiting")
 
     def __init__(self, rows: Sequence[Row], encode: Encode, fixed_size: int | None) -> None:
         self._rows = rows
@@ -39,6 +39,7 @@ class Snapshot:
         self._encoded: list[bytes] = []
         self.row_list: bytes | None = None
         """The finished bytes."""
+        self.failed = False
         self.waiting: list[Callable[[], None]] = []
         """Called once it is finished, or has failed and has no bytes."""
         if len(rows) <= SHARE_ROWS:
@@ -46,7 +47,7 @@ class Snapshot:
 
     def work(self) -> bool:
         """Do a share; says whether there is more to do."""
-        if self.row_list is not None:
+        if self.row_list is not None or self.failed:
             return False
         done = len(self._encoded)
         try:
@@ -56,6 +57,7 @@ class Snapshot:
             self.row_list = encode_row_list(self._encoded, self._fixed_size)
         except WireError as error:  # more than a message can hold, say: who waits finds no bytes
             _log.error("rows could not be encoded: %s", error)
+            self.failed = True
         self._rows, self._encoded = (), []
         waiting, self.waiting = self.waiting, []
         for call in waiting:

@@ -1,1 +1,5 @@
-"""Bytes and JSON to values and back: pure functions that know the types of a module, and no I/O."""
+"""The client protocol as bytes and JSON: values (BSATN, SATS-JSON), row lists, messages and types.
+
+Pure functions: bytes or JSON in, values out, and back. Servers, clients and generators share this room; it knows no
+socket, no store and no query.
+"""

@@ -13,8 +13,11 @@ from gamedb.module import Resolved
 from gamedb.schema import TableSchema, table_schema
 
 TAKEN: Final = frozenset(
-    "count iter rows emitter tableDef hasPrimaryKey applyOperations onInsert onUpdate onDelete removeOnInsert "
-    "removeOnUpdate removeOnDelete insert update delete constructor".split()
+    {
+        *("count", "iter", "insert", "update", "delete", "constructor"),
+        *("onInsert", "onUpdate", "onDelete", "removeOnInsert", "removeOnUpdate", "removeOnDelete"),
+        *("rows", "emitter", "tableDef", "hasPrimaryKey", "applyOperations"),
+    }
 )
 """Names that the tables of the client SDKs use themselves; an index under one of them would hide it."""
 
@@ -29,7 +32,7 @@ class IndexDef(msgspec.Struct, frozen=True):
 
 def indexes_of(schema: TableSchema) -> list[IndexDef]:
     """All indexes: of the primary key, of unique columns, and those that are declared."""
-    found = []
+    found: list[IndexDef] = []
     for columns in [*((c,) for c in unique_columns(schema)), *schema.indexes]:
         accessor = columns[0]
         if len(columns) > 1 or (_is_taken(accessor) and accessor not in unique_columns(schema)):

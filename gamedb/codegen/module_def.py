@@ -34,7 +34,9 @@ def module_def(module: Resolved) -> Json:
 def schema_json(module: Resolved, version: int = 10) -> Json:
     """The bare definition in one of `VERSIONS`; `ValueError` for another."""
     if version not in VERSIONS:
-        raise ValueError(f"there is no version {version} of module definitions; ask for {' or '.join(map(str, VERSIONS))}")
+        raise ValueError(
+            f"there is no version {version} of module definitions; ask for {' or '.join(map(str, VERSIONS))}"
+        )
     return (_V10 if version == 10 else _V9)(module).definition()
 
 

@@ -123,7 +123,7 @@ class TypeScriptTypes:
         # Inference gives up on a type inside itself, so this one is written down.
         plain = self._plain_definition(entry)
         annotation = f"__TypeBuilder<{name}, __AlgebraicTypeType>"
-        return f"export type {name} = {plain};\nexport const {name}: {annotation} = {body};\n"
+        return f"export type {name} ={plain};\nexport const {name}: {annotation} = {body};\n"
 
     def _members(self, entry: NamedType) -> str:
         if isinstance(entry.type, ProductType):
@@ -145,9 +145,11 @@ class TypeScriptTypes:
     def _plain_definition(self, entry: NamedType) -> str:
         if isinstance(entry.type, ProductType):
             fields = "".join(f"  {camel(name)}: {self._plain(kind)};\n" for name, kind in entry.type.fields.items())
-            return f"{{\n{fields}}}"
+            return f" {{\n{fields}}}"
         return "".join(
-            f"\n  | {{ tag: '{name}' }}" if payload is None else f"\n  | {{ tag: '{name}'; value: {self._plain(payload)} }}"
+            f"\n  | {{ tag: '{name}' }}"
+            if payload is None
+            else f"\n  | {{ tag: '{name}'; value: {self._plain(payload)} }}"
             for name, payload in self._variants(entry)
         )
 
@@ -161,7 +163,7 @@ class TypeScriptTypes:
         if isinstance(kind, OptionType):
             return f"{self._plain(kind.inner)} | undefined"
         if isinstance(kind, ListType):
-            return "Uint8Array" if kind.item.name == "u8" else f"Array<{self._plain(kind.item)}>"
+            return "Uint8Array" if kind.item.name == "u8" else f"({self._plain(kind.item)})[]"
         if isinstance(kind, ProductType | EnumType | SumType):
             return self.name(kind)
         return _PLAIN[type(kind)]

@@ -82,11 +82,11 @@ class _Bindings:
         key = view_key(view, self.module)
         return self._row_file(f"view {view.name!r}", view.returns, key, set(), set())
 
-    def _row_file(
-        self, where: str, row: ProductType, key: str | None, unique: set[str], indexed: set[str]
-    ) -> str:
+    def _row_file(self, where: str, row: ProductType, key: str | None, unique: set[str], indexed: set[str]) -> str:
         check_distinct(where, [(name, camel(name)) for name in row.fields])
-        lines, uses, helpers = [], set(), set()
+        lines: list[str] = []
+        uses: set[str] = set()
+        helpers: set[str] = set()
         for name, kind in row.fields.items():
             column, helper = self._column(name, kind, name == key, name in unique, name in indexed)
             lines.append(column.as_property(camel(name)))
@@ -159,9 +159,7 @@ class _Bindings:
     def _parameter_types(self) -> str:
         if not self.reducers:
             return "export {};\n"
-        imports = "".join(
-            f"import {pascal(f.name)}Reducer from '../{snake(f.name)}_reducer';\n" for f in self.reducers
-        )
+        imports = "".join(f"import {pascal(f.name)}Reducer from '../{snake(f.name)}_reducer';\n" for f in self.reducers)
         types = "".join(
             f"export type {pascal(f.name)}Params = __Infer<typeof {pascal(f.name)}Reducer>;\n" for f in self.reducers
         )
@@ -187,7 +185,10 @@ class _Bindings:
         imports = "".join(
             [
                 *(f"import {pascal(f.name)}Reducer from './{snake(f.name)}_reducer';\n" for f in self.reducers),
-                *(f"import * as {pascal(f.name)}Procedure from './{snake(f.name)}_procedure';\n" for f in self.procedures),
+                *(
+                    f"import * as {pascal(f.name)}Procedure from './{snake(f.name)}_procedure';\n"
+                    for f in self.procedures
+                ),
                 *(f"import {pascal(name)}Row from './{snake(name)}_table';\n" for name in rows),
             ]
         )
@@ -221,8 +222,8 @@ def _quoted(columns: Iterable[str]) -> str:
 
 def _table(name: str, indexes: list[str], constraints: list[str], event: bool) -> str:
     def listed(title: str, items: list[str]) -> str:
-        inside = "".join(f"\n      {item}," for item in items)
-        return f"    {title}: [{inside}{'\n    ' if items else ''}],\n"
+        inside = "".join(f"      {item},\n" for item in items)
+        return f"    {title}: [\n{inside}    ],\n" if items else f"    {title}: [],\n"
 
     flag = "    event: true,\n" if event else ""
     options = f"    name: '{name}',\n{listed('indexes', indexes)}{listed('constraints', constraints)}{flag}"
@@ -240,13 +241,13 @@ def _type_import(names: Iterable[str], directory: str) -> str:
 
 
 _VALUES: Final = (
-    "DbConnectionBuilder DbConnectionImpl SubscriptionBuilderImpl convertToAccessorMap makeQueryBuilder "
-    "procedureSchema procedures reducerSchema reducers schema table"
-).split()
+    *("DbConnectionBuilder", "DbConnectionImpl", "SubscriptionBuilderImpl", "convertToAccessorMap", "makeQueryBuilder"),
+    *("procedureSchema", "procedures", "reducerSchema", "reducers", "schema", "table"),
+)
 _TYPES: Final = (
-    "DbConnectionConfig ErrorContextInterface EventContextInterface QueryBuilder ReducerEventContextInterface "
-    "RemoteModule SubscriptionEventContextInterface SubscriptionHandleImpl"
-).split()
+    *("DbConnectionConfig", "ErrorContextInterface", "EventContextInterface", "QueryBuilder"),
+    *("ReducerEventContextInterface", "RemoteModule", "SubscriptionEventContextInterface", "SubscriptionHandleImpl"),
+)
 
 
 def _imports(text: str) -> str:

@@ -8,14 +8,16 @@ from contextlib import suppress
 from threading import get_ident
 
 from gamedb.database import Database
-from gamedb.query import Catalog
+from gamedb.identity import identity_of_database
+from gamedb.query import Catalog, Matcher
 from gamedb.server.endpoints import Endpoints
 from gamedb.server.framing import to_frame
 from gamedb.server.hub import Hub
 from gamedb.server.limits import Limits
-from gamedb.server.matching import matcher_of
+from gamedb.server.logs import Logs
 from gamedb.server.session import GOING_AWAY, Caller, Channel, Session
 from gamedb.server.turns import Turns
+from gamedb.store import ReadTables
 from gamedb.types import Identity
 
 
@@ -23,14 +25,24 @@ class Hosted:
     """A database under the name by which clients ask for it."""
 
     def __init__(
-        self, db: Database, *, name: str | None = None, owner: Identity | None = None, limits: Limits | None = None
+        self,
+        db: Database,
+        *,
+        name: str | None = None,
+        owner: Identity | None = None,
+        limits: Limits | None = None,
+        logs: Logs | None = None,
     ) -> None:
         self.db = db
         self.name = name if name is not None else db.module.name
-        self.identity = db.identity
+        self.identity = identity_of_database(self.name)
+        """As clients know it; two databases of one module differ in it."""
         self.owner = owner
         """Who may read its logs and call what is private; `None`: nobody but operators."""
         self.limits = limits if limits is not None else Limits()
+        self.logs = logs if logs is not None else Logs()
+        """What the database and its game log, from now on."""
+        self.logs.attach(db, self.name)
         if owner is not None:
             db.operators.add(owner)
         self.catalog = Catalog(db.module)
@@ -47,15 +59,16 @@ class Hosted:
         """Be ready for clients, in this loop."""
         self._loop, self._turns = loop, turns
         self._thread = get_ident()
-        self._hub = Hub(self.db, matcher_of(self.db, self.catalog), schedule=self._schedule, encode_frame=to_frame)
+        matcher = Matcher(self.catalog, ReadTables(self.name, self.db.game_tables))
+        self._hub = Hub(self.db, matcher, schedule=self._schedule, encode_frame=to_frame)
 
     def end(self) -> None:
         """No clients any more. Twice is once."""
+        for session in self.sessions:
+            session.end(GOING_AWAY, "the server is shutting down")
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.close()
-            for session in list(hub.sessions):
-                session.end(GOING_AWAY, "the server is shutting down")
 
     @property
     def hub(self) -> Hub:

@@ -81,7 +81,16 @@ class _StructMeta(msgspec.StructMeta):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Struct(msgspec.Struct, metaclass=_StructMeta):
-    """A msgspec Struct that is frozen unless `frozen=False` is given: nested values of columns and payloads."""
+    """A msgspec Struct that is frozen unless `frozen=False` is given: nested values of columns, states and payloads.
+
+    >>> class Point(Struct):
+    ...     x: float
+    ...     y: float
+    """
+
+    def replace(self, /, **changes: Any) -> Self:
+        """A copy with some fields changed; `TypeError` for a field that it does not have."""
+        return _replace(self, **changes)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

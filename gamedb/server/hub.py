@@ -12,7 +12,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gamedb.commit import Commit
 from gamedb.database import Database
@@ -358,5 +358,3 @@ class Hub:
         if self._waiting:
             lag = max(lag, self.db.write_lag.total_seconds())
         return lag
-
-

@@ -28,7 +28,16 @@ class Place:
 class Outbound:
     """A queue of messages with the transactions that they tell of."""
 
-    __slots__ = ("_answers_pushed", "_answers_taken", "_frame_bytes_max", "_held", "_pack", "_pushed", "_queue", "_taken")
+    __slots__ = (
+        "_answers_pushed",
+        "_answers_taken",
+        "_frame_bytes_max",
+        "_held",
+        "_pack",
+        "_pushed",
+        "_queue",
+        "_taken",
+    )
 
     def __init__(self, *, pack: bool, frame_bytes_max: int) -> None:
         self._queue: deque[tuple[int, bytes | Place, bool]] = deque()

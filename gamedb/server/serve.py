@@ -133,7 +133,8 @@ async def serving(
     uvicorn_server = _Uvicorn(config, server)
     running = Serving(server, bound, uvicorn_server)
     server.begin(loop)
-    tasks = [loop.create_task(one.db.run_async()) for one in server.hosted.values()] if schedules else []
+    driven = [one.db for one in server.hosted.values() if schedules and not one.db.drives_schedules]
+    tasks = [loop.create_task(db.run_async()) for db in driven]
     accepting = loop.create_task(uvicorn_server.serve(sockets=[bound]))
     accepting.add_done_callback(lambda _: running._stop())
     try:

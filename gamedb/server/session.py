@@ -508,9 +508,7 @@ class Session:
 
         self._answer_with_rows(snapshots, applied)
 
-    def _answer_with_rows(
-        self, snapshots: list[tuple[str, Snapshot]], finish: Callable[[list[bytes]], bytes]
-    ) -> None:
+    def _answer_with_rows(self, snapshots: list[tuple[str, Snapshot]], finish: Callable[[list[bytes]], bytes]) -> None:
         """Under the lock: answer with rows as they are now, even if making bytes of them takes a while."""
         tx_id = self._db.last_tx_id
         unfinished = {id(s): s for _, s in snapshots if s.row_list is None}
@@ -519,6 +517,7 @@ class Session:
             return
         place = self._outbound.hold(tx_id)
         self._unfinished += 1
+        left = len(unfinished)
 
         def one_finished() -> None:
             nonlocal left
@@ -532,7 +531,6 @@ class Session:
             self._outbound.fill(place, finish(_tables(snapshots)))
             self.flush()
 
-        left = len(unfinished)
         for snapshot in unfinished.values():
             if not snapshot.waiting:
                 self._turns.add(snapshot.work)

@@ -36,9 +36,7 @@ BUFFERED_BYTES_MAX: Final = 1 << 20
 class WebSocket(asyncio.Protocol):
     """One connection, from the upgrade request to its end. What a `Session` calls its channel."""
 
-    def __init__(
-        self, server: Server, *, config: Any, server_state: Any, app_state: Any, _loop: Any = None
-    ) -> None:
+    def __init__(self, server: Server, *, config: Any, server_state: Any, app_state: Any, _loop: Any = None) -> None:
         del config, app_state
         self._server = server
         self._limits = server.limits

@@ -13,13 +13,16 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, NoReturn, SupportsIndex
+from typing import Annotated, Any, ClassVar, Final, NoReturn, SupportsIndex
 from uuid import UUID
 
 import msgspec
 
 from gamedb.errors import ColumnError, SchemaError
 from gamedb.types import I64, ConnectionId, F32Marker, Identity, IntRange
+
+NESTING_MAX: Final = 64
+"""How often a value of a type that contains itself may hold another one inside."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DURATION_MAX = timedelta(microseconds=I64.high)
@@ -496,6 +499,8 @@ class ListType(_Compound):
 
 class ProductType(_Compound):
     """A frozen msgspec Struct (a `Row` as the parameter of a scheduled reducer included)."""
+
+    recursive = False
 
     def __init__(self, cls: type[msgspec.Struct], fields: dict[str, ColumnType], required: set[str]) -> None:
         self.name = cls.__name__

@@ -35,7 +35,9 @@ def init(
       gamedb init arena
     """
     if not re.match(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z", name):
-        fail(f"a game cannot be called {name!r}.", "Use lower-case letters and digits, with - between words: star-arena")
+        fail(
+            f"a game cannot be called {name!r}.", "Use lower-case letters and digits, with - between words: star-arena"
+        )
     directory = Path(name)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         fail(f"{directory} is there already, and not empty.", "Choose another name, or change to another directory.")

@@ -1,5 +1,5 @@
 // The module definition, decoded by the descriptions that come with the SDK.
-import { BinaryReader, BinaryWriter, type AlgebraicType } from 'spacetimedb';
+import type { AlgebraicType, BinaryReader, BinaryWriter } from 'spacetimedb';
 import { describe, expect, inject, test } from 'vitest';
 
 interface Description {
@@ -8,8 +8,11 @@ interface Description {
   deserialize: (reader: BinaryReader) => unknown;
 }
 // The package has these descriptions for its own use only, and without types of their own.
-const descriptions = new URL('../../node_modules/spacetimedb/src/lib/autogen/types.ts', import.meta.url).pathname;
-const { RawModuleDef } = (await import(/* @vite-ignore */ descriptions)) as { RawModuleDef: Description };
+const source = (file: string) => new URL(`../../node_modules/spacetimedb/src/lib/${file}.ts`, import.meta.url).pathname;
+const load = async <T>(file: string): Promise<T> => (await import(/* @vite-ignore */ source(file))) as T;
+const { RawModuleDef } = await load<{ RawModuleDef: Description }>('autogen/types');
+const { default: Reader } = await load<{ default: typeof BinaryReader }>('binary_reader');
+const { default: Writer } = await load<{ default: typeof BinaryWriter }>('binary_writer');
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type Types = { elements?: { name: string; algebraicType: AlgebraicType }[]; variants?: { name: string; algebraicType: AlgebraicType }[] };
@@ -73,9 +76,9 @@ describe.each(['v9', 'v10'] as const)('version %s', (version) => {
 
     const definition = fromSats(RawModuleDef.algebraicType, json, '$');
 
-    const writer = new BinaryWriter(1024);
+    const writer = new Writer(1024);
     RawModuleDef.serialize(writer, definition);
-    const back = RawModuleDef.deserialize(new BinaryReader(writer.getBuffer()));
+    const back = RawModuleDef.deserialize(new Reader(writer.getBuffer()));
     expect(back).toEqual(definition);
   });
 });

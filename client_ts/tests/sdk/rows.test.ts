@@ -154,12 +154,9 @@ describe('a table without a primary key', () => {
     await conn.reducers.moveNotes({ n, to });
     await conn.reducers.removeNotes({ n: to });
 
-    expect(watch.changes.map((c) => [c.kind, c.row.n])).toEqual([
-      ['insert', n],
-      ['insert', to],
-      ['delete', n],
-      ['delete', to],
-    ]);
+    const told = watch.changes.map((c) => [c.kind, c.row.n]);
+    expect(told.filter(([, where]) => where === n)).toEqual([['insert', n], ['delete', n]]);
+    expect(told.filter(([, where]) => where === to)).toEqual([['insert', to], ['delete', to]]);
     expect(conn.db.note.count()).toBe(0n);
   });
 

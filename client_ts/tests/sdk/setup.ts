@@ -53,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const uri = `http://127.0.0.1:${await freePort()}`;
   const server = spawn(
     PYTHON,
-    ['-m', 'gamedb', 'start', GAME, '--listen', uri.replace('http://', ''), '--data-dir', data],
+    ['-m', 'tests.sdk_game.serve', uri.replace('http://', ''), data],
     { cwd: REPOSITORY, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let log = '';

@@ -1,41 +1,29 @@
-// Sockets for the SDK that can be looked at: which protocol was agreed on, and every frame that came.
-import { WebSocket } from 'undici';
-import type { DbConnectionBuilder } from './generated';
+// Sockets that a test looks into: which protocol was agreed on, every frame that came, and bytes sent by hand.
+import type { WebSocket } from 'undici';
 
-type Open = Parameters<DbConnectionBuilder['withWSFn']>[0];
-type Adapter = Awaited<ReturnType<Open>>;
+export class SocketWatch {
+  socket: WebSocket | undefined;
+  /** What came, the compression byte in front. */
+  readonly frames: Uint8Array[] = [];
 
-export interface Socket {
-  open: Open;
-  protocol: () => string;
-  frames: Uint8Array[];
-  /** Sends bytes as they are, beside what the SDK sends. */
-  send: (data: Uint8Array) => void;
+  /** `offered`: protocols to offer instead of those of the SDK. */
+  constructor(readonly offered?: string[]) {}
+
+  get protocol(): string {
+    return this.socket?.protocol ?? '';
+  }
+
+  /** Sends bytes beside what the SDK sends. */
+  send(data: Uint8Array | string): void {
+    this.socket?.send(data);
+  }
 }
 
-/** A socket that offers these protocols, or those of the SDK. */
-export function socketOf(offered?: string[]): Socket {
-  let made: WebSocket | undefined;
-  const received: Uint8Array[] = [];
-  return {
-    open: async ({ url, nameOrAddress, wsProtocol, compression, confirmedReads }) => {
-      const address = new URL(`v1/database/${nameOrAddress}/subscribe`, url);
-      address.protocol = address.protocol.replace('http', 'ws');
-      address.searchParams.set('compression', compression === 'gzip' ? 'Gzip' : 'None');
-      if (confirmedReads !== undefined) {
-        address.searchParams.set('confirmed', String(confirmedReads));
-      }
-      made = new WebSocket(address, offered ?? wsProtocol);
-      made.binaryType = 'arraybuffer';
-      made.addEventListener('message', ({ data }) => received.push(new Uint8Array(data as ArrayBuffer)));
-      return made as unknown as Adapter;
-    },
-    protocol: () => made?.protocol ?? '',
-    frames: received,
-    send: (data) => made?.send(data),
-  };
-}
+export const watching: SocketWatch[] = [];
 
-export function frames(socket: Socket): Uint8Array[] {
-  return socket.frames;
+/** Looks into the next socket that is opened. */
+export function watchNextSocket(offered?: string[]): SocketWatch {
+  const watch = new SocketWatch(offered);
+  watching.push(watch);
+  return watch;
 }

@@ -276,7 +276,8 @@ class Session:
         """Work off a share of the messages; says whether there are more."""
         inbox = self._inbox
         handlers = self._handlers
-        until = perf_counter() + SHARE_SECONDS
+        seconds = self._turns.seconds
+        until = seconds() + SHARE_SECONDS
         full = self._is_full()
         left = SHARE_MESSAGES
         while inbox and left and not (full or self.ended):
@@ -289,7 +290,7 @@ class Session:
                 self.end(FAILED, "the server failed; its log says why")
                 break
             full = self._is_full()
-            if perf_counter() > until:
+            if seconds() > until:
                 break
         if not self.ended:
             self.flush()

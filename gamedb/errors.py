@@ -108,7 +108,7 @@ class TokenError(GamedbError):
     """A token that was given and cannot be accepted.
 
     `code`: `malformed`, `too_long`, `algorithm`, `claims`, `signature`, `expired`, `not_yet_valid`, `issuer`,
-    `audience`, `identity`, or `issuer_unreachable` (the only one that another try may mend).
+    `audience`, `identity`, `missing`, `scheme`, or `issuer_unreachable` (the only one that another try may mend).
     """
 
     def __init__(self, code: str, message: str) -> None:

@@ -20,6 +20,7 @@ from gamedb.schema import Row, TableSchema, table_schema
 
 if TYPE_CHECKING:
     from gamedb.checking import CheckReport
+    from gamedb.codegen.files import Generation
     from gamedb.context import ReducerContext
 
 C = TypeVar("C", bound=type[Row])
@@ -52,6 +53,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     visibility_filters: list[str]
     checks: list[Check]
     openings: list[Callable[[ReducerContext], object]]
+    generators: list[Callable[[Generation], None]]
 
 
 class Module:
@@ -70,6 +72,7 @@ class Module:
         self._visibility_filters: list[str] = []
         self._checks: list[Check] = []
         self._openings: list[Callable[[ReducerContext], object]] = []
+        self._generators: list[Callable[[Generation], None]] = []
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -224,6 +227,15 @@ class Module:
         self._openings.append(function)
         return function
 
+    def on_generate(self, function: Callable[[Generation], None]) -> Callable[[Generation], None]:
+        """Let `function` add files to what `gamedb generate` writes for a language.
+
+        For libraries that know more of a module than its tables and functions tell. The function looks at
+        `generation.language` and adds files with `generation.add(path, text)`.
+        """
+        self._generators.append(function)
+        return function
+
     def include(self, other: Module) -> None:
         """Take in everything that another module declares, also what it declares later. Twice is once."""
         if other is self:
@@ -244,6 +256,7 @@ class Module:
         filters: list[str] = []
         checks: list[Check] = []
         openings: list[Callable[[ReducerContext], object]] = []
+        generators: list[Callable[[Generation], None]] = []
         owners: dict[str, str] = {}
         for module in self._modules():
             for schema in module._tables:
@@ -265,6 +278,7 @@ class Module:
             filters += module._visibility_filters
             checks += module._checks
             openings += module._openings
+            generators += module._generators
         for name in functions:
             if functions[name].kind == "view" and name in tables:
                 raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
@@ -280,6 +294,7 @@ class Module:
             visibility_filters=filters,
             checks=checks,
             openings=openings,
+            generators=generators,
         )
 
     def _modules(self) -> list[Module]:

@@ -43,8 +43,8 @@ from gamedb.errors import ColumnError, WireError
 from gamedb.types import I64, Identity
 from gamedb.wire.typespace import enum_names
 
-DEPTH_MAX: Final = 100
-"""How deep values may nest in JSON that comes in."""
+DEPTH_MAX: Final = 256
+"""How deep values may nest in JSON that comes in, counting every list, option, sum and product."""
 
 TIMESTAMP_FIELD: Final = "__timestamp_micros_since_unix_epoch__"
 DURATION_FIELD: Final = "__time_duration_micros__"
@@ -179,8 +179,15 @@ _WRITERS: Final[dict[type[ColumnType], Callable[[Any, Any, bool], Any]]] = {
 # --- builtins to values
 
 
-def from_sats(kind: ColumnType, value: Any, path: str = "$", depth: int = 0) -> Any:
+def from_sats(kind: ColumnType, value: Any, path: str = "$") -> Any:
     """The canonical value of its JSON builtins, named or not; `WireError` names `path` when there is none."""
+    try:
+        return _read(kind, value, path, 0)
+    except RecursionError:
+        raise WireError(f"{_short(path)}: values nest too deep") from None
+
+
+def _read(kind: ColumnType, value: Any, path: str, depth: int) -> Any:
     if depth > DEPTH_MAX:
         raise WireError(f"{_short(path)}: values nest deeper than {DEPTH_MAX}")
     return _READERS[type(kind)](kind, value, path, depth)
@@ -200,8 +207,6 @@ def _canonical(kind: ColumnType, value: Any, path: str) -> Any:
         return kind.coerce(value, _short(path))
     except ColumnError as error:
         raise WireError(str(error)) from None
-    except RecursionError:
-        raise WireError(f"{_short(path)}: values nest too deep") from None
 
 
 def _inner_field(name: str, value: Any, path: str) -> Any:
@@ -320,13 +325,13 @@ def _read_option(kind: OptionType, value: Any, path: str, depth: int) -> Any:
     if index:
         _check_unit(payload, path)
         return None
-    return from_sats(kind.inner, payload, path, depth + 1)
+    return _read(kind.inner, payload, path, depth + 1)
 
 
 def _read_list(kind: ListType, value: Any, path: str, depth: int) -> Any:
     if not isinstance(value, list):
         _refuse(kind, value, path, ": an array")
-    return FrozenList([from_sats(kind.item, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)])
+    return FrozenList([_read(kind.item, item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)])
 
 
 def _read_product(kind: ProductType, value: Any, path: str, depth: int) -> Any:
@@ -344,7 +349,7 @@ def _read_product(kind: ProductType, value: Any, path: str, depth: int) -> Any:
             raise WireError(
                 f"{_short(path)}: {kind.name} has no field {shown(name)} (it has {', '.join(kind.fields) or 'none'})"
             )
-    fields = {name: from_sats(kind.fields[name], item, f"{path}.{name}", depth + 1) for name, item in given.items()}
+    fields = {name: _read(kind.fields[name], item, f"{path}.{name}", depth + 1) for name, item in given.items()}
     return _made(kind.cls, fields, path)
 
 
@@ -361,7 +366,7 @@ def _read_sum(kind: SumType, value: Any, path: str, depth: int) -> Any:
     variant = kind.variants[tags[index]]
     where = f"{path}.{tags[index]}"
     if variant.fields:
-        return from_sats(variant, payload, where, depth + 1)
+        return _read(variant, payload, where, depth + 1)
     _check_unit(payload, where)
     return _made(variant.cls, {}, where)
 

@@ -190,5 +190,5 @@ def test_values_that_nest_too_deep_are_refused() -> None:
     for _ in range(DEPTH_MAX + 2):
         value = [value]
 
-    with pytest.raises(WireError, match="nest deeper than 100"):
+    with pytest.raises(WireError, match="nest deeper than 256"):
         from_sats(column_type(annotation, "column"), value)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_types import typed_values
 from recursive_types import recursive_types, recursive_values
 
-from gamedb.columns import ColumnType, FrozenList, exact_function
+from gamedb.columns import ColumnType, FrozenList, OptionType, exact_function, inside
 from gamedb.errors import WireError
 from gamedb.wire import messages
 from gamedb.wire.bsatn import codec
@@ -26,7 +26,13 @@ def recursive(draw: st.DrawFn) -> tuple[ColumnType, Any]:
     return kind, kind.coerce(draw(recursive_values(kind)), "v")
 
 
-ANYTHING = typed_values() | recursive()
+def is_declarable(typed: tuple[ColumnType, Any]) -> bool:
+    """Whether there is an annotation for the type: `T | None | None` is `T | None`."""
+    kinds = (typed[0], *inside(typed[0]))
+    return not any(isinstance(kind, OptionType) and isinstance(kind.inner, OptionType) for kind in kinds)
+
+
+ANYTHING = typed_values().filter(is_declarable) | recursive()
 SEARCH = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 

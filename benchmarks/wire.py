@@ -49,7 +49,7 @@ def ours(*arguments: str) -> tuple[str, ...]:
 def node(script: str, *arguments: object) -> Measure:
     """Run a client to its end; the measure that it prints last."""
     command = ["node", str(NODE / script), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{script} failed:\n{done.stderr}")
     measure: Measure = json.loads(done.stdout.strip().splitlines()[-1])

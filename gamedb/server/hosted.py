@@ -15,6 +15,7 @@ from gamedb.server.framing import to_frame
 from gamedb.server.hub import Hub
 from gamedb.server.limits import Limits
 from gamedb.server.logs import Logs
+from gamedb.server.measures import Measures
 from gamedb.server.session import GOING_AWAY, Caller, Channel, Session
 from gamedb.server.turns import Turns
 from gamedb.store import ReadTables
@@ -49,6 +50,8 @@ class Hosted:
         """What clients can ask of it."""
         self.endpoints = Endpoints(db.module)
         """What clients can call."""
+        self.measures: Measures | None = None
+        """What is counted of it, while it is served."""
         self._hub: Hub | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turns: Turns | None = None
@@ -60,6 +63,7 @@ class Hosted:
         self._loop, self._turns = loop, turns
         self._thread = get_ident()
         matcher = Matcher(self.catalog, ReadTables(self.name, self.db.game_tables))
+        self.measures = Measures(self.db)
         self._hub = Hub(self.db, matcher, schedule=self._schedule, encode_frame=to_frame)
 
     def end(self) -> None:
@@ -69,6 +73,13 @@ class Hosted:
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.close()
+        if self.measures is not None:
+            self.measures.close()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether clients can come."""
+        return self._hub is not None
 
     @property
     def hub(self) -> Hub:

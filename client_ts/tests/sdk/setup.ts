@@ -8,7 +8,6 @@ import type { TestProject } from 'vitest/node';
 
 const REPOSITORY = path.resolve(import.meta.dirname, '../../..');
 const PYTHON = process.env['GAMEDB_PYTHON'] ?? path.join(REPOSITORY, '.venv/bin/python');
-const GAME = 'tests.sdk_game.game:module';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -46,8 +45,11 @@ async function answers(uri: string, server: ChildProcess, log: () => string): Pr
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const options = { cwd: REPOSITORY, encoding: 'utf8' as const };
-  const out = path.join(import.meta.dirname, 'generated');
-  execFileSync(PYTHON, ['-m', 'gamedb', 'generate', GAME, '--lang', 'typescript', '--out', out], options);
+  execFileSync('npm', ['run', '--silent', 'bindings'], {
+    ...options,
+    cwd: path.join(REPOSITORY, 'client_ts'),
+    env: { ...process.env, GAMEDB_PYTHON: PYTHON },
+  });
   const definitions = execFileSync(PYTHON, ['-m', 'tests.sdk_game.definitions'], options).split('\n');
   const data = mkdtempSync(path.join(tmpdir(), 'gamedb-sdk-'));
   const uri = `http://127.0.0.1:${await freePort()}`;

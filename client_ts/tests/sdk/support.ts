@@ -7,7 +7,7 @@ import {
   type DbConnectionBuilder,
   type EventContext,
   type SubscriptionHandle,
-} from './generated';
+} from './generated/game';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- queries over every table
 type OneQuery = string | RowTypedQuery<any, any>;

@@ -1,8 +1,8 @@
 // Every column type, in both directions: as a row, as parameters, and as what a procedure takes and gives.
 import { ConnectionId, Identity, ScheduleAt, TimeDuration, Timestamp, Uuid, type Infer } from 'spacetimedb';
 import { describe, expect, test } from 'vitest';
-import EverythingRow from './generated/everything_table';
-import type { Expr, Tree } from './generated/types';
+import EverythingRow from './generated/game/everything_table';
+import type { Expr, Tree } from './generated/game/types';
 import { freshNumber, subscribed, tables, Watch } from './support';
 
 type Everything = Infer<typeof EverythingRow>;

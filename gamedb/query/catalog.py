@@ -352,8 +352,9 @@ class _Names:
         other_side, other = self._column(right)
         self._check_pair(column, other, operator, right)
         optional = optional or isinstance(other.type, OptionType)
-        if (side, column.name) > (other_side, other.name):
-            bare = signed.lstrip("!")
+        bare = signed.lstrip("!")
+        places = ((side, column.name), (other_side, other.name))
+        if places[0] > places[1] or (places[0] == places[1] and bare.startswith(">")):
             flipped = signed.replace(bare, FLIPPED[bare])
             return Pair(other_side, other.name, flipped, side, column.name, optional)
         return Pair(side, column.name, signed, other_side, other.name, optional)

@@ -94,7 +94,7 @@ class Everything(Row):
     maybe: u32 | None = None
     maybe_text: str | None = None
     maybe_who: Identity | None = None
-    many: list[u32] = []  # noqa: RUF012  # copied by msgspec
+    many: list[u32] = []  # copied by msgspec
     point: Point = Point(0, 0)
     when: ScheduleAt = timedelta(seconds=1)
 

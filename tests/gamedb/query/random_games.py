@@ -9,7 +9,7 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -64,11 +64,9 @@ KINDS = {
     "bool": Kind(bool, [True, False], lambda v: str(v).upper(), ordered=False),
     "bytes": Kind(bytes, [b"", b"\0\xff"], lambda v: f"x'{v.hex()}'"),
     "time": Kind(timedelta, [timedelta(0), timedelta(seconds=-1)], lambda v: str(int(v.total_seconds()) * 1_000_000)),
-    "stamp": Kind(Any, [], str),
+    "stamp": Kind(datetime, [from_micros(0), from_micros(-1)], lambda v: _text(v.isoformat())),
     "uuid": Kind(UUID, [UUID(int=0), UUID(int=7)], lambda v: _text(str(v))),
 }
-del KINDS["stamp"]
-assert from_micros(0) is not None
 
 
 class Field(NamedTuple):
@@ -222,7 +220,7 @@ class Game:
         if key:
             fields.append(Field("id", KINDS["u8"], False, True))
             annotations["id"] = PrimaryKey[u8]
-        joined = random.choice([Index[u8], Index[u8 | None], Unique[u8 | None], Index[u8]])
+        joined = random.choice([Index[u8], Index[u8 | None], Unique[u8 | None], Index[u8 | None]])
         fields.append(Field("j", KINDS["u8"], joined != Index[u8], True))
         annotations["j"] = joined
         for kind in random.sample(sorted(KINDS), random.randint(1, 5)):
@@ -285,11 +283,17 @@ class Game:
             return ("not", self.condition(sources, depth - 1))
         if roll < 0.58:
             return ("const", random.random() < 0.7)
+        if depth > 1 and roll < 0.7:  # what is looked up by several ways
+            return ("or", [self._leaf(sources, ["="]) for _ in range(random.choice([2, 3]))])
+        leaf = self._leaf(sources, ["=", "=", "=", "<>", "<", "<=", ">", ">="])
+        return ("not", leaf) if random.random() < 0.2 else leaf
+
+    def _leaf(self, sources: list[tuple[str, Shape]], operators: list[str]) -> Any:
+        random = self.random
         table, shape = random.choice(sources)
         field = random.choice(shape.fields)
         left = ("column", table, field.name)
-        operators = ["=", "=", "=", "<>", "<", "<=", ">", ">="] if field.kind.ordered else ["=", "<>"]
-        operator = random.choice(operators)
+        operator = random.choice([o for o in operators if field.kind.ordered or o in ("=", "<>")])
         if field.kind is KINDS["who"] and random.random() < 0.6:
             return ("compare", operator, left, ("sender",))
         if random.random() < 0.2:

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from gamedb.columns import shown
 from gamedb.errors import QueryError
-from gamedb.query.text import FORM, LITERALS, Piece, without_idle_parentheses
+from gamedb.query.text import FORM, LITERALS, Piece, refuse_words, without_idle_parentheses
 
 CONDITIONS_MAX: Final = 1_000
 """Comparisons in a query."""
@@ -105,6 +105,7 @@ def statement(pieces: list[Piece]) -> Statement:
         raise QueryError(
             f"a query begins with SELECT, not {shown(pieces[0].value)}; the form is {FORM}", pieces[0].start
         )
+    refuse_words(pieces)
     kept = without_idle_parentheses(pieces)
     skeleton, ends = _skeleton(pieces, kept)
     try:

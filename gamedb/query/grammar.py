@@ -186,7 +186,11 @@ class _Reader:
             self._refuse(joins[1], "at most two tables can be joined; declare a view for more")
         for join in joins:
             self._only(join, "this", "on", "kind")
-            if join.args.get("on") is None or join.args.get("kind") not in (None, "", "INNER"):
+            if (
+                not isinstance(join.args.get("on"), exp.Condition)
+                or isinstance(join.args["on"], exp.Boolean)
+                or join.args.get("kind") not in (None, "", "INNER")
+            ):
                 self._refuse(join, "two tables need a JOIN with its condition: FROM t JOIN u ON t.a = u.b")
             sources.append(self._source(join.this))
             on = self._condition(join.args["on"])

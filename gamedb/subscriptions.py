@@ -154,14 +154,18 @@ class Subscriptions:
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
         """Take a commit in; `deliver` follows when its transaction is over."""
-        tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
+        tables: dict[str, TableChanges[Row]] = {}
+        for table, rows in changes:
+            schema = table.schema
+            tables[schema.name] = TableChanges(schema, rows)  # bare, as a subscripted class costs more to call
         commit = Commit(tx_id, micros, caller, name, tables)
         for observer in self._observers:
             try:
                 observer(commit)
             except Exception as error:
                 self._host.report_failure("an observer of commits", error)
-        self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
+        if self._subscriptions:
+            self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
 
     def deliver(self) -> None:
         """Tell everybody about the commit that was taken in.

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from gamedb.columns import BoolType, ColumnType, FloatType, HexType, IntType, OptionType, ProductType, shown
+from gamedb.columns import BoolType, ColumnType, FloatType, HexType, IntType, OptionType, ProductType, has_float, shown
 from gamedb.errors import QueryError, SchemaError
 from gamedb.functions import Function
 from gamedb.module import Resolved
@@ -41,7 +41,7 @@ from gamedb.query.literals import base, is_comparable
 from gamedb.query.plan import Join, Query
 from gamedb.query.sender import mentions_sender
 from gamedb.query.text import Piece, Text, take_apart
-from gamedb.schema import Column, TableSchema, has_float
+from gamedb.schema import Column, TableSchema
 from gamedb.types import Identity
 
 SHAPES_MAX: Final = 1_024

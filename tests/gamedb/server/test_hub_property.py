@@ -99,6 +99,7 @@ def step(
                 newcomer = clients[place] = world.client(several=chance.random() < 0.8)
                 sets[place] = {}
                 if shared:
+                    change(world, chance)
                     newcomer.session.receive(messages.encode_client(newcomer.subscribing(9, *shared)))
                     newcomer.session._work()
                     sets[place][9] = list(shared)

@@ -18,6 +18,7 @@ from gamedb.commit import Commit
 from gamedb.database import Database
 from gamedb.query import Delta, LiveQuery, Matcher, Query
 from gamedb.schema import Row
+from gamedb.server.audience import AUDIENCE_MIN, Audience, Backlog
 from gamedb.server.snapshot import Snapshot, Snapshots
 from gamedb.wire import messages
 from gamedb.wire.bsatn import row_codec
@@ -33,9 +34,9 @@ Frame = tuple[bytes, ...]
 
 
 class Feed:
-    """A live query, and the clients that follow it: by query set id, as that is what their messages differ in."""
+    """A live query, and its audiences: by query set id, as that is what their messages differ in."""
 
-    __slots__ = ("encode", "fixed_size", "followers", "is_event", "live", "members", "name")
+    __slots__ = ("audiences", "encode", "fixed_size", "is_event", "live", "name")
 
     def __init__(self, live: LiveQuery, query: Query) -> None:
         codec = row_codec(query.table)
@@ -44,8 +45,7 @@ class Feed:
         self.is_event = query.is_event
         self.encode: Callable[[Row], bytes] = codec.encode
         self.fixed_size = codec.fixed_size
-        self.members: dict[int, dict[Session, None]] = {}
-        self.followers = 0
+        self.audiences: dict[int, Audience] = {}
 
     def update(self, delta: Delta, encoded: dict[int, bytes] | None) -> bytes:
         """A change as a TableUpdate. `encoded`: rows of this commit that another query needed before."""
@@ -99,6 +99,7 @@ class Hub:
         self.db = db
         self.matcher = matcher
         self.counters = HubCounters()
+        self.backlog = Backlog()
         self.sessions: dict[Session, None] = {}
         self.calling: tuple[Session, int] | None = None
         """Whose reducer call is running, and its request id: taken by the commit that it makes."""
@@ -130,23 +131,23 @@ class Hub:
         feed = self._feeds.get(live)
         if feed is None:
             feed = self._feeds[live] = Feed(live, query)
-        members = feed.members.setdefault(query_set_id, {})
-        if session in members:
+        audience = feed.audiences.get(query_set_id)
+        if audience is None:
+            audience = feed.audiences[query_set_id] = Audience()
+        elif session in audience.members:
             self.matcher.close(live)
             return None
-        members[session] = None
-        feed.followers += 1
+        self.backlog.join(audience, session)
         return feed
 
     def unfollow(self, session: Session, query_set_id: int, feeds: Iterable[Feed]) -> None:
-        """End what `follow` began."""
+        """End what `follow` began, for a session that has been told everything."""
         for feed in feeds:
-            members = feed.members[query_set_id]
-            del members[session]
-            if not members:
-                del feed.members[query_set_id]
-            feed.followers -= 1
-            if not feed.followers:
+            audience = feed.audiences[query_set_id]
+            self.backlog.leave(audience, session)
+            if not audience.members:
+                del feed.audiences[query_set_id]
+            if not feed.audiences:
                 del self._feeds[feed.live]
                 self._snapshots.drop(feed.live)
             self.matcher.close(feed.live)
@@ -196,22 +197,30 @@ class Hub:
         self._snapshots.drop(delta.live)
         update = feed.update(delta, None)
         own: list[bytes] = []
-        if len(feed.members) == 1:  # most often: message and members of the one query set id
-            for query_set_id, members in feed.members.items():
+        if len(feed.audiences) == 1:  # most often: message and members of the one query set id
+            for query_set_id, audience in feed.audiences.items():
                 change = messages.query_set_update(query_set_id, [update])
-                if caller in members:
+                count = len(audience.members)
+                is_member = caller in audience.members
+                if is_member:
                     own.append(change)
-                    if len(members) == 1:
-                        return own
+                    count -= 1
+                if not count:
+                    break
                 message = messages.transaction_update([change])
-                for session in members:
-                    if session is not caller:
-                        session.push(message, tx_id)
+                self.counters.messages += count
+                if count >= AUDIENCE_MIN:
+                    self.backlog.add(audience, tx_id, message, caller if is_member else None)
+                    self._call_flush()
+                else:
+                    for session in audience.members:
+                        if session is not caller:
+                            session.push(message, tx_id)
             return own
         changes: dict[Session, list[bytes]] = {}
-        for query_set_id in sorted(feed.members):
+        for query_set_id in sorted(feed.audiences):
             change = messages.query_set_update(query_set_id, [update])
-            for session in feed.members[query_set_id]:
+            for session in feed.audiences[query_set_id].members:
                 changes.setdefault(session, []).append(change)
         return self._send(tx_id, changes, caller)
 
@@ -223,9 +232,9 @@ class Hub:
             feed = feeds[delta.live]
             self._snapshots.drop(delta.live)
             update = feed.update(delta, encoded)
-            for query_set_id, members in feed.members.items():
+            for query_set_id, audience in feed.audiences.items():
                 of_set = updates.setdefault(query_set_id, {})
-                for session in members:
+                for session in audience.members:
                     of_set.setdefault(session, []).append(update)
         changes: dict[Session, list[bytes]] = {}
         for query_set_id in sorted(updates):
@@ -241,6 +250,7 @@ class Hub:
     def _send(self, tx_id: int, changes: dict[Session, list[bytes]], caller: Session | None) -> list[bytes]:
         own = changes.pop(caller, []) if caller is not None else []
         made: dict[Frame, bytes] = {}
+        self.counters.messages += len(changes)
         for session, parts in changes.items():
             key = tuple(parts)
             message = made.get(key)
@@ -256,8 +266,8 @@ class Hub:
             if delta.error is None:
                 continue
             feed = self._feeds[delta.live]
-            for query_set_id, members in list(feed.members.items()):
-                for session in list(members):
+            for query_set_id, audience in list(feed.audiences.items()):
+                for session in list(audience.members):
                     session.end_query_set(query_set_id, delta.error, changes, tx_id)
 
     def withdrawal(self, feed: Feed, delta: Delta | None) -> bytes | None:
@@ -278,13 +288,19 @@ class Hub:
         if not session.marked:
             session.marked = True
             self._marked.append(session)
-            if self._scheduled_at is None:
-                self._scheduled_at = perf_counter()
-                self._schedule(self.flush)
+            self._call_flush()
+
+    def _call_flush(self) -> None:
+        if self._scheduled_at is None:
+            self._scheduled_at = perf_counter()
+            self._schedule(self.flush)
 
     def flush(self) -> None:
         """Send what there is to send."""
         self._scheduled_at = None
+        if self.backlog.pending:
+            with self.db.lock:
+                self.backlog.settle_all()
         self._frames = {}  # clients with the same subscriptions get the same frames
         try:
             for _ in range(len(self._marked)):

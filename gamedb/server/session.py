@@ -26,6 +26,7 @@ from gamedb.errors import (
     WireError,
 )
 from gamedb.query import Catalog, Delta, LiveQuery, Query
+from gamedb.server.audience import Run
 from gamedb.server.endpoints import Endpoint, Endpoints
 from gamedb.server.hub import Feed, Hub
 from gamedb.server.limits import Limits
@@ -130,6 +131,7 @@ class Session:
         """Whether the hub has it on the list of those that have something to send."""
         self.ended = False
         self._hub = hub
+        self._backlog = hub.backlog
         self._db = hub.db
         self._lock: Any = hub.db.lock
         self._catalog = catalog
@@ -274,7 +276,8 @@ class Session:
         """Work off a share of the messages; says whether there are more."""
         inbox = self._inbox
         handlers = self._handlers
-        until = perf_counter() + SHARE_SECONDS
+        seconds = self._turns.seconds
+        until = seconds() + SHARE_SECONDS
         full = self._is_full()
         left = SHARE_MESSAGES
         while inbox and left and not (full or self.ended):
@@ -287,7 +290,7 @@ class Session:
                 self.end(FAILED, "the server failed; its log says why")
                 break
             full = self._is_full()
-            if perf_counter() > until:
+            if seconds() > until:
                 break
         if not self.ended:
             self.flush()
@@ -310,19 +313,38 @@ class Session:
 
     def push(self, message: bytes, tx_id: int) -> None:
         """Queue an update, under the database's lock in any thread."""
-        outbound = self._outbound
-        if outbound.update_bytes_waiting > self._queued_bytes_max:
-            if self._doom is None:
-                self.abandon(f"too slow: more than {self._queued_bytes_max} bytes of updates wait to be read", POLICY)
+        if self._backlog.pending:
+            self._backlog.settle(self)
+        if self._keeps_up():
+            self._outbound.push(message, tx_id)
+            if not self.marked:
+                self._hub.mark(self)
+
+    def tell(self, run: Run) -> None:
+        """Queue updates of several commits, under the database's lock in any thread."""
+        if not self._keeps_up():
             return
-        outbound.push(message, tx_id)
-        self._hub.counters.messages += 1
+        if self._several:
+            self._outbound.push(run.joined, run.tx_id)
+        else:
+            for message in run.messages:
+                self._outbound.push(message, run.tx_id)
         if not self.marked:
             self._hub.mark(self)
+
+    def _keeps_up(self) -> bool:
+        """Whether the client reads what it is sent; one that does not is let go of."""
+        if self._outbound.update_bytes_waiting <= self._queued_bytes_max:
+            return True
+        if self._doom is None:
+            self.abandon(f"too slow: more than {self._queued_bytes_max} bytes of updates wait to be read", POLICY)
+        return False
 
     def answer(self, message: bytes, tx_id: int) -> None:
         """Queue an answer, under the database's lock."""
         if not self.ended:
+            if self._backlog.pending:
+                self._backlog.settle(self)
             self._outbound.answer(message, tx_id)
 
     def abandon(self, reason: str, code: int = FAILED) -> None:
@@ -515,6 +537,8 @@ class Session:
         if not unfinished:
             self.answer(finish(_tables(snapshots)), tx_id)
             return
+        if self._backlog.pending:
+            self._backlog.settle(self)
         place = self._outbound.hold(tx_id)
         self._unfinished += 1
         left = len(unfinished)

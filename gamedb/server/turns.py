@@ -28,7 +28,8 @@ class Turns:
         self, call_soon: Callable[[Callable[[], None]], object], *, seconds: Callable[[], float] = perf_counter
     ) -> None:
         self._call_soon = call_soon
-        self._seconds = seconds
+        self.seconds = seconds
+        """The clock by which shares are measured."""
         self._queue: deque[Share] = deque()
         self._called = False
 
@@ -44,7 +45,7 @@ class Turns:
 
     def _pass(self) -> None:
         queue = self._queue
-        until = self._seconds() + PASS_SECONDS
+        until = self.seconds() + PASS_SECONDS
         while queue:
             share = queue.popleft()
             try:
@@ -52,7 +53,7 @@ class Turns:
                     queue.append(share)
             except Exception as error:  # a bug of ours must not stop the work of everybody
                 _log.error("a piece of work failed: %r", error, exc_info=error)
-            if self._seconds() >= until:
+            if self.seconds() >= until:
                 break
         if queue:
             self._call_soon(self._pass)

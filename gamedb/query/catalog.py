@@ -38,7 +38,7 @@ from gamedb.query.conditions import (
     negated,
 )
 from gamedb.query.literals import base, is_comparable
-from gamedb.query.plan import Join, Query
+from gamedb.query.plan import NOT_INDEXED, Join, Query, prefer_indexed
 from gamedb.query.sender import mentions_sender
 from gamedb.query.text import Piece, Text, take_apart
 from gamedb.schema import Column, TableSchema
@@ -194,6 +194,8 @@ class Catalog:
         if query.join is None:
             return query.name, query.condition
         join = query.join
+        if query.condition == FALSE:
+            return query.name, FALSE
         return query.name, Exists(0, join.column, join.table.name, join.other, query.condition)
 
 
@@ -276,27 +278,24 @@ def _join(on: Condition, schemas: Sequence[TableSchema], start: int) -> tuple[Jo
     if not equalities:
         raise QueryError("ON needs an equality of a column of each table: ON t.a = u.b", start)
     problem = ""
+    usable: list[tuple[tuple[int, int, str, str], Pair]] = []
     for pair in equalities:  # side 0 stands on the left of a pair
         left, right = (schemas[0].column(pair.column), schemas[1].column(pair.other))
         names = (f"{schemas[0].name}.{left.name}", f"{schemas[1].name}.{right.name}")
         if not same_type(left.type, right.type):
             problem = problem or f"{names[0]} ({left.type.name}) and {names[1]} ({right.type.name}) differ in type"
             continue
-        bare = [
-            name
-            for name, schema, column in zip(names, schemas, (left, right), strict=True)
-            if not is_indexed(schema, column.name)
-        ]
-        if not bare:
-            rest = [part for part in parts if part is not pair]
-            return Join(schemas[1], left.name, right.name), all_of(rest)
-        problem = problem or f"a JOIN needs an index on both columns; declare {' and '.join(bare)} as Index[...]"
-    raise QueryError(problem, start)
-
-
-def is_indexed(schema: TableSchema, column: str) -> bool:
-    """Whether rows can be looked up by this column alone."""
-    return column == schema.primary_key or column in schema.unique_columns or (column,) in schema.indexes
+        ratings = (prefer_indexed(schemas[0])(left.name), prefer_indexed(schemas[1])(right.name))
+        bare = [name for name, rating in zip(names, ratings, strict=True) if rating == NOT_INDEXED]
+        if bare:
+            problem = problem or f"a JOIN needs an index on both columns; declare {' and '.join(bare)} as Index[...]"
+        else:
+            usable.append(((ratings[1], ratings[0], left.name, right.name), pair))
+    if not usable:
+        raise QueryError(problem, start)
+    _, chosen = min(usable, key=lambda rated: rated[0])
+    rest = [part for part in parts if part is not chosen]
+    return Join(schemas[1], chosen.column, chosen.other), all_of(rest)
 
 
 def same_type(left: ColumnType, right: ColumnType) -> bool:

@@ -109,7 +109,7 @@ class Counters(msgspec.Struct):
     """Rows in the changes that were handed out."""
     views_run: int = 0
     queries_reevaluated: int = 0
-    """Queries that were answered from scratch for a commit: those under a visibility filter with a JOIN."""
+    """Queries that were answered from scratch for a commit: JOINs under a visibility filter with a JOIN."""
 
 
 def cancel(live: LiveQuery) -> None:

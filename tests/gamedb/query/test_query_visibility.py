@@ -188,3 +188,14 @@ def test_a_join_under_a_filter_with_a_join_is_answered_again() -> None:
     assert asked.matcher.counters.queries_reevaluated == 1
     asked.add(Hit(player_id=1, amount=1))
     assert asked.matcher.counters.queries_reevaluated == 1
+
+
+def test_floats_that_are_equal_and_differ_are_a_change_of_a_join_under_a_filter() -> None:
+    asked = Asked(a_module("SELECT m.* FROM mark m JOIN player p ON m.zone = p.zone WHERE p.owner = :sender"))
+    live = asked.open("SELECT m.* FROM mark m JOIN player p ON m.zone = p.zone")
+    _, mark = asked.add(Player(name="a", owner=ANN, zone=1), Mark(zone=1, weight=0.0))
+    with asked.write() as ctx:
+        ctx.db[Mark].delete(mark)
+        ctx.db[Mark].insert(Mark(zone=1, weight=-0.0))
+    deleted, inserted = asked.of(live)
+    assert [repr(row.weight) for row in (*deleted, *inserted)] == ["0.0", "-0.0"]  # type: ignore[attr-defined]

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any, Final
 
 from gamedb.errors import QueryError
-from gamedb.query.conditions import All, Condition, Exists, Predicate, Test, compiled, routes_of
+from gamedb.query.code import Predicate, compiled
+from gamedb.query.conditions import All, Condition, Exists, Test, routes_of
 from gamedb.query.plan import Query, prefer_indexed
 from gamedb.schema import Row
 from gamedb.store import TableData

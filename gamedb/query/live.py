@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import msgspec
 
 from gamedb.commit import Commit
-from gamedb.query.conditions import Condition, Predicate, Route
+from gamedb.query.code import Predicate
+from gamedb.query.conditions import Condition, Route
 from gamedb.query.plan import Query
 from gamedb.schema import Row
 from gamedb.types import Identity

@@ -74,7 +74,7 @@ class Told:
             assert there == self.digests[found], f"the tables are not what they were after transaction {found}"
         else:  # it was killed before it could tell
             assert found == last + 1 or not self.opened, (
-                f"the file ends at {found}, the last that was told of is {last}"
+                f"the file ends at {found}, and was told to end at {last}"
             )
 
 

@@ -88,7 +88,7 @@ class Play:
 
     def rarely(self, action: Action) -> Action:
         """An action that would end too much, if it came as often as the others."""
-        return lambda: self.number(1, 5) == 1 and action()
+        return lambda: self.number(1, 20) == 1 and action()
 
     def cancel(self) -> None:
         """Cancel a workflow."""

@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import concurrent.futures
 import difflib
-import hashlib
 import logging
 import os
 import random
@@ -32,8 +31,9 @@ from gamedb.commit import Commit
 from gamedb.context import ProcedureContext, ReducerContext
 from gamedb.drivers import SchedulerThread, drive
 from gamedb.durability import Durability
-from gamedb.errors import ColumnError, DatabaseClosed, NotAllowed, TransactionError, UnknownName
+from gamedb.errors import ColumnError, DatabaseClosed, GamedbError, NotAllowed, TransactionError, UnknownName
 from gamedb.functions import Function
+from gamedb.identity import identity_of_database
 from gamedb.module import Module
 from gamedb.scheduler import FIRINGS_MAX, Scheduler
 from gamedb.schema import Row
@@ -44,7 +44,10 @@ from gamedb.types import ConnectionId, Identity
 from gamedb.watchdog import watch
 
 if TYPE_CHECKING:
+    from gamedb.server.limits import Limits
+    from gamedb.server.serve import Serving
     from gamedb.storage import Writer
+    from gamedb.storage.adhoc import AdHocLimits, SqlAnswer
 
 _log: Final = logging.getLogger("gamedb")
 
@@ -84,17 +87,20 @@ class Database:
         self.module = module.resolve()
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.log = logging.getLogger(f"gamedb.{self.module.name}")
-        self.identity = _identity_of(self.module.name)
+        self.identity = identity_of_database(self.module.name)
         """Who the database itself is: the sender of in-process calls, schedules and lifecycle reducers."""
         self.operators: set[Identity] = {self.identity}
         """Who may call private and scheduled functions."""
         self.lock = threading.RLock()
         self.last_tx_id = 0
         """The number of the last commit."""
+        self.path = None if path is None else os.fspath(path)
         self._seed = os.urandom(16).hex() if seed is None else seed
         self._random_uses = 0
         self.running: tuple[str, float, int] | None = None
         self.slow_seconds = slow_reducer.total_seconds()
+        self.on_timing: Callable[[str, float], None] | None = None
+        """For servers: is told the name and the seconds of each transaction, in its thread; must be quick."""
         self._closed = False
         self._refusal: DatabaseClosed | None = None
         self._process = os.getpid()
@@ -224,6 +230,8 @@ class Database:
         if running is None:  # it was interrupted before it began
             return
         seconds = perf_counter() - running[1]
+        if self.on_timing is not None:
+            self.on_timing(running[0], seconds)
         if seconds > self.slow_seconds:
             name = running[0] or "a transaction"
             self.log.warning("%s took %.3f s (warned of from %g s on)", name, seconds, self.slow_seconds)
@@ -412,6 +420,23 @@ class Database:
                 function, function.arguments_from(args, {}), sender or self.identity, callback, on_error
             )
 
+    def sql(self, query: str, *, limits: AdHocLimits | None = None) -> SqlAnswer:
+        """The answer of the storage engine to a query in its own SQL, over all that is committed; it can only read.
+
+        For operators and tools: it may scan, and shows private tables. `QueryError` says what is wrong with the query.
+        """
+        if self._durability is not None:
+            self.flush()
+            return self._durability.ask(query, limits)
+        from gamedb.storage.adhoc import ask_rows
+
+        def rows(names: list[str]) -> dict[str, dict[Any, Row]]:
+            with self.lock:
+                self._assert_readable()
+                return {name: dict(self.store.tables[name].rows) for name in names}
+
+        return ask_rows({name: data.schema for name, data in self.store.tables.items()}, rows, query, limits=limits)
+
     def observe(self, observer: Callable[[Commit], None]) -> Callable[[], None]:
         """Show every commit to `observer` before anybody else can see or change what it did: for servers.
 
@@ -512,6 +537,35 @@ class Database:
         """Drive schedules from the running asyncio loop, until cancelled."""
         await drive(self._scheduler, self.clock)
 
+    async def serve(
+        self,
+        listen: str = "127.0.0.1:3000",
+        *,
+        name: str | None = None,
+        keys: str | os.PathLike[str] | None = None,
+        operators: Iterable[Identity] = (),
+        static: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        ready: Callable[[Serving], None] | None = None,
+    ) -> None:
+        """Serve clients from the running asyncio loop until cancelled (or `Serving.stop`), and drive schedules there.
+
+        `listen`: HOST:PORT, where port 0 takes any that is free. `name`: how clients call the database; by default as
+        its module. `keys`: the directory of the keys that sign tokens; by default beside the file of the database, or
+        with the process when there is none. `operators`: who may call and read what is private. `static`: a directory
+        of files for browsers. `limits`: what a client may use up. `ready` gets the `Serving` once clients can come.
+        """
+        from gamedb.server.embedded import serve_database  # its room is slow to import
+
+        await serve_database(
+            self, listen, name=name, keys=keys, operators=operators, static=static, limits=limits, ready=ready
+        )
+
+    @property
+    def drives_schedules(self) -> bool:
+        """Whether `run` does."""
+        return self._thread is not None
+
     def report_failure(self, name: str, error: BaseException) -> None:
         """Log an exception that nobody else will see."""
         self.log.error("%s failed and was rolled back: %r", name, error, exc_info=error)
@@ -534,6 +588,18 @@ class Database:
             callback(None)
         else:
             self._writer.when_durable(self.last_tx_id, callback)
+
+    @property
+    def write_lag(self) -> timedelta:
+        """For how long what is committed has been waiting for the disk; zero when all is on it."""
+        return timedelta(seconds=0.0 if self._writer is None else self._writer.flush_lag)
+
+    @property
+    def failure(self) -> GamedbError | None:
+        """Why nothing is accepted any more (a failed write, say); `None` when all is well."""
+        if self._writer is not None and self._writer.error is not None:
+            return self._writer.error
+        return self._refusal
 
     @property
     def durable_tx_id(self) -> int:
@@ -763,10 +829,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _identity_of(module: str) -> Identity:
-    return Identity(hashlib.blake2b(f"gamedb database|{module}".encode(), digest_size=32).digest())
 
 
 def _result(function: Function, value: Any) -> Any:

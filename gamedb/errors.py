@@ -102,3 +102,15 @@ class QueryError(GamedbError, ValueError):
     def __init__(self, message: str, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
+
+
+class TokenError(GamedbError):
+    """A token that was given and cannot be accepted.
+
+    `code`: `malformed`, `too_long`, `algorithm`, `claims`, `signature`, `expired`, `not_yet_valid`, `issuer`,
+    `audience`, `identity`, `missing`, `scheme`, or `issuer_unreachable` (the only one that another try may mend).
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

@@ -14,6 +14,7 @@ import typer
 
 from gamedb.cli.check import check
 from gamedb.cli.describe import describe
+from gamedb.cli.generate import generate
 from gamedb.cli.output import help_text
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command(help=help_text(describe))(describe)
 app.command(help=help_text(check))(check)
+app.command(help=help_text(generate))(generate)
 
 
 def _version(wanted: bool) -> None:

@@ -123,7 +123,7 @@ def check(world: World, client: Client, live: dict[int, list[str]]) -> None:
 
 
 @given(st.integers(min_value=0, max_value=2**32))
-@settings(max_examples=max(50, STEPS // 200))
+@settings(max_examples=max(30, STEPS // 200))
 @example(0)
 def test_property_caches_equal_their_queries(seed: int) -> None:
     chance = random.Random(seed)

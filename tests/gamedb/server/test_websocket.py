@@ -208,7 +208,7 @@ def test_client_disconnected_runs_once_when_a_client_goes(game: Game) -> None:
 def test_malformed_messages_end_their_connection_alone(game: Game, payload: bytes) -> None:
     with Connection(game.serving) as ann, Connection(game.serving) as bob:
         bob.subscribe("SELECT * FROM player")
-        ann.websocket.send(payload)
+        ann.send_bytes(payload)
         code, reason = ann.closed()
         assert code == 1011
         assert reason.startswith("malformed message: ")
@@ -225,10 +225,10 @@ def test_a_giant_message_ends_the_connection_before_it_is_read() -> None:
     module, _ = arena()
     with Database(module) as db, served(db, limits=Limits(message_bytes_max=10_000)) as serving:
         with Connection(serving) as ann:
-            ann.websocket.send(bytes(10_001))
+            ann.send_bytes(bytes(10_001))
             assert ann.closed()[0] == 1009
         with Connection(serving) as bob:
-            bob.websocket.send([bytes(6_000), bytes(6_000)])
+            bob.send_bytes([bytes(6_000), bytes(6_000)])
             assert bob.closed()[0] == 1009
         with Connection(serving) as eve:  # says that it is about to send 2**62 bytes
             eve.websocket.socket.sendall(b"\x82\xff\x40" + bytes(7) + bytes(4))
@@ -238,7 +238,7 @@ def test_a_giant_message_ends_the_connection_before_it_is_read() -> None:
 def test_a_message_in_many_fragments_is_one_message(game: Game) -> None:
     with Connection(game.serving) as ann:
         whole = messages.encode_client(messages.CallReducer(request_id=9, reducer="nothing", arguments=b""))
-        ann.websocket.send([whole[:5], b"", whole[5:7], whole[7:]])
+        ann.send_bytes([whole[:5], b"", whole[5:7], whole[7:]])
         result = ann.next()
         assert isinstance(result, messages.ReducerResult)
         assert result.request_id == 9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -85,6 +85,11 @@ class Connection:
 
     def send(self, *sent: messages.ClientMessage) -> None:
         self.websocket.send(b"".join(map(messages.encode_client, sent)))
+
+    def send_bytes(self, payload: bytes | list[bytes]) -> None:
+        """Send anything; a list is sent as fragments. The server may close the connection meanwhile."""
+        with suppress(ConnectionClosed):
+            self.websocket.send(payload)
 
     def next(self) -> messages.ServerMessage:
         """The next message."""

@@ -343,8 +343,8 @@ def test_a_large_answer_is_made_in_small_shares(world: World) -> None:
         world.queue.popleft()()
         snapshots = list(world.hub._snapshots._current.values())
         if snapshots:
-            encoded.append(len(snapshots[0]._encoded) - done)
-            done = len(snapshots[0]._encoded)
+            encoded.append(snapshots[0]._done - done)
+            done = snapshots[0]._done
         shares += 1
         if shares == 3:
             bob.session.receive(messages.encode_client(bob.calling("spawn", 10_000, 1)))

@@ -32,7 +32,8 @@ export class GameServer {
 
   /** Resolves when it answers. */
   async start(): Promise<void> {
-    const process = spawn(PYTHON, ['-m', 'tests.sdk_game.serve', `127.0.0.1:${this.port}`, this.directory], {
+    const options = ['--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory];
+    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', 'tests.sdk_game.game:module', ...options], {
       cwd: REPOSITORY,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

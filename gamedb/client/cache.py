@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from gamedb.client.remote import RemoteTable
 from gamedb.errors import WireError
+from gamedb.schema import Row
+
+R = TypeVar("R", bound=Row)
 
 _log: Final = logging.getLogger("gamedb.client")
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, Generic[R], frozen=True):
     """A row that came (`old` is `None`), changed, or went (`new` is `None`)."""
 
     table: str
-    old: Any
-    new: Any
+    old: R | None
+    new: R | None
 
     @property
     def kind(self) -> str:
@@ -57,7 +60,7 @@ class TableCache:
         """By primary key, or by the bytes of the row where there is none."""
         self._key = table.schema.primary_key
 
-    def apply(self, parts: Iterable[Part]) -> list[Change]:
+    def apply(self, parts: Iterable[Part]) -> list[Change[Any]]:
         """Take in all that one message says of this table; gives what changed by it."""
         if self.table.schema.event:
             rows = [row for part in parts for row, _ in self.read(part.inserts + part.events)]
@@ -74,7 +77,7 @@ class TableCache:
             yield row, data[at:end]
             at = end
 
-    def _apply_keyed(self, parts: Iterable[Part]) -> list[Change]:
+    def _apply_keyed(self, parts: Iterable[Part]) -> list[Change[Any]]:
         key, name = self._key, self.table.name
         assert key is not None
         inserted: dict[Any, Held] = {}
@@ -108,7 +111,7 @@ class TableCache:
                         changes.append(Change(name, old, new.row))
         return changes
 
-    def _apply_bare(self, parts: Iterable[Part]) -> list[Change]:
+    def _apply_bare(self, parts: Iterable[Part]) -> list[Change[Any]]:
         before: dict[bytes, Any] = {}  # the rows that were touched, as they stood before
         for part in parts:
             for row, data in self.read(part.inserts + part.events):
@@ -140,7 +143,7 @@ class TableCache:
             return self.table.codec.encode(old) == self.table.codec.encode(new)
         return bool(old == new)
 
-    def replaced_by(self, other: TableCache) -> list[Change]:
+    def replaced_by(self, other: TableCache) -> list[Change[Any]]:
         """What changes for those who see the rows of this cache and shall see those of the other one."""
         old = {key: held.row for key, held in self.rows.items()}
         for key, held in other.rows.items():

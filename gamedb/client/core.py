@@ -76,7 +76,7 @@ class Ended(msgspec.Struct, frozen=True):
     error: QueryError | None = None
 
 
-Event = Change | Opened | Settled | Applied | Ended
+Event = Change[Any] | Opened | Settled | Applied | Ended
 
 
 class _Call(msgspec.Struct, frozen=True):

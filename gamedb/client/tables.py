@@ -96,7 +96,7 @@ class ClientTable(Generic[R]):
         self._readers.add(reader)
         return reader
 
-    def deliver(self, change: Change) -> None:
+    def deliver(self, change: Change[R]) -> None:
         """Tell of a change. For the client itself."""
         if change.old is None:
             calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = [(f, (change.new,)) for f in self._on_insert]
@@ -121,7 +121,7 @@ class Changes(Generic[R]):
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._waiting: deque[Change] = deque()
+        self._waiting: deque[Change[R]] = deque()
         self._news = asyncio.Event()
         self._finished = False
         self._error: GamedbError | None = None
@@ -129,7 +129,7 @@ class Changes(Generic[R]):
     def __aiter__(self) -> Changes[R]:
         return self
 
-    async def __anext__(self) -> Change:
+    async def __anext__(self) -> Change[R]:
         while not self._waiting:
             if self._finished:
                 if self._error is not None:
@@ -139,7 +139,7 @@ class Changes(Generic[R]):
             await self._news.wait()
         return self._waiting.popleft()
 
-    def put(self, change: Change) -> None:
+    def put(self, change: Change[R]) -> None:
         """One more. For the table itself."""
         if self._finished:
             return

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
 
-from client_game import DEFINITION, GREETING
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
@@ -17,6 +16,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from gamedb.wire import messages
+from tests.gamedb.client.client_game import DEFINITION, GREETING
 
 WAIT_SECONDS = 10
 V3 = "v3.bsatn.spacetimedb"

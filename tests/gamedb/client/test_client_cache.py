@@ -9,7 +9,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from client_game import RESOLVED, Hit, Player, Tile, new_core
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from gamedb.client.cache import Change, Part, TableCache
 from gamedb.client.remote import RemoteTable
 from gamedb.errors import WireError
 from gamedb.wire.bsatn import row_codec
+from tests.gamedb.client.client_game import RESOLVED, Hit, Player, Tile, new_core
 
 logging.getLogger("gamedb.client").setLevel(logging.ERROR)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from client_game import (
+
+from gamedb.client.cache import Change
+from gamedb.client.core import Applied, Core, Ended, Opened, Settled, State
+from gamedb.client.remote import Remote
+from gamedb.errors import CallFailed, ConnectionLost, QueryError, ReducerError, WireError
+from gamedb.wire import messages as m
+from tests.gamedb.client.client_game import (
     CONNECTION,
     DEFINITION,
     GREETING,
@@ -20,12 +26,6 @@ from client_game import (
     sent,
     update,
 )
-
-from gamedb.client.cache import Change
-from gamedb.client.core import Applied, Core, Ended, Opened, Settled, State
-from gamedb.client.remote import Remote
-from gamedb.errors import CallFailed, ConnectionLost, QueryError, ReducerError, WireError
-from gamedb.wire import messages as m
 
 ANN = Player(id=1, name="ann")
 BOB = Player(id=2, name="bob")

@@ -11,8 +11,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from client_game import Player, damage, join, module, rows_of, update
-from scripted_server import V2, Accepted, ScriptedServer, scripted
 
 from gamedb.client import Client, connect
 from gamedb.client.backoff import Backoff
@@ -26,6 +24,8 @@ from gamedb.errors import (
     UnknownName,
 )
 from gamedb.wire import messages as m
+from tests.gamedb.client.client_game import Player, damage, join, module, rows_of, update
+from tests.gamedb.client.scripted_server import V2, Accepted, ScriptedServer, scripted
 
 ANN = Player(id=1, name="ann")
 WAIT_SECONDS = 10

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
+    include: ['tests/**/*.test.{ts,tsx}'],
     globalSetup: ['tests/sdk/setup.ts'],
     setupFiles: ['tests/sdk/websocket.ts'],
     // One server for all files, and each file plays with rows of its own names.

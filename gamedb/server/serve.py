@@ -96,7 +96,7 @@ class _Uvicorn(uvicorn.Server):
                 break
             await asyncio.sleep(LOOK_SECONDS)
         for session in server.sessions():
-            session.end(GOING_AWAY, "the server is shutting down")
+            session.end(GOING_AWAY, server.goodbye)
 
 
 def bind(listen: str) -> socket.socket:
@@ -109,7 +109,8 @@ def bind(listen: str) -> socket.socket:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise StorageError(f"cannot listen on {listen}: {error.strerror or error}; choose another port") from None
+        why = str(error.strerror or error).partition(" (while")[0]
+        raise StorageError(f"cannot listen on {listen}: {why}; choose another port") from None
 
 
 @contextlib.asynccontextmanager

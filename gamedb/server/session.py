@@ -385,10 +385,11 @@ class Session:
         request_id = message.request_id
         hub, db = self._hub, self._db
         hub.counters.calls += 1
-        refusal = self._refusal(endpoint, name, "reducer")
-        if refusal is not None or endpoint is None:
-            self._answer_now(messages.reducer_internal_error(request_id, db.clock.micros(), refusal or ""))
-            return
+        if endpoint is None or endpoint.private:
+            refusal = self._refusal(endpoint, name, "reducer")
+            if refusal is not None or endpoint is None:
+                self._answer_now(messages.reducer_internal_error(request_id, db.clock.micros(), refusal or ""))
+                return
         try:
             arguments, _ = endpoint.decode(message.arguments)
         except WireError as error:

@@ -517,7 +517,7 @@ class Session:
                     feed = self._hub.follow(self, query_set_id, query)
                     if feed is not None:
                         query_set.feeds.append(feed)
-                        snapshots.append((feed.name, self._hub.snapshot(feed)))
+                        snapshots.append((feed.name, self._hub.snapshot(feed, self.limits.rows_max)))
                 except Exception as error:
                     raise self._query_failed(text, query, error) from None
         except _QueryFailed:
@@ -609,7 +609,7 @@ class Session:
 
     def _rows_once(self, text: str, query: Query) -> tuple[str, Snapshot]:
         try:
-            rows = self._hub.matcher.answer(query, self.identity)
+            rows = self._hub.matcher.answer(query, self.identity, self.limits.rows_max)
         except Exception as error:
             raise self._query_failed(text, query, error) from None
         codec = row_codec(query.table)

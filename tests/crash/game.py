@@ -73,9 +73,7 @@ class Told:
         if found <= last:
             assert there == self.digests[found], f"the tables are not what they were after transaction {found}"
         else:  # it was killed before it could tell
-            assert found == last + 1 or not self.opened, (
-                f"the file ends at {found}, and was told to end at {last}"
-            )
+            assert found == last + 1 or not self.opened, f"the file ends at {found}, and was told to end at {last}"
 
 
 class Life:

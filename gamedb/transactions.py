@@ -210,7 +210,8 @@ class Transactions:
 
     def report_failure(self, name: str, error: BaseException) -> None:
         """Log an exception that nobody else will see."""
-        self.log.error("%s failed and was rolled back: %r", name, error, exc_info=error)
+        text = "%s failed and was rolled back: %r"
+        self.log.error(text, name, error, exc_info=error, extra={"gamedb_function": name})
 
     # --- durability
 

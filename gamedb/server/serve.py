@@ -21,6 +21,7 @@ import uvicorn
 
 from gamedb.errors import SchemaError, StorageError
 from gamedb.server.app import app_of
+from gamedb.server.requests import Http
 from gamedb.server.server import Server
 from gamedb.server.session import GOING_AWAY
 from gamedb.server.websocket import WebSocket
@@ -123,6 +124,7 @@ async def serving(
     loop = asyncio.get_running_loop()
     config = uvicorn.Config(
         app,
+        http=cast("Any", partial(Http, server.limits.handshake_seconds_max)),
         ws=cast("Any", partial(WebSocket, server)),
         lifespan="off",
         log_config=None,
@@ -141,6 +143,8 @@ async def serving(
     try:
         while not uvicorn_server.started and not accepting.done():
             await asyncio.sleep(0)
+        if accepting.done():
+            accepting.result()
         yield running
     finally:
         uvicorn_server.should_exit = True

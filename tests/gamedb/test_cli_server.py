@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -23,7 +22,8 @@ from typer.testing import CliRunner
 
 from gamedb.cli import app
 from gamedb.cli.init import SCAFFOLD
-from gamedb.server.serve import Serving, serve
+from gamedb.server.background import in_thread
+from gamedb.server.serve import Serving
 from gamedb.server.site import Site, open_site
 from tests.gamedb.server.http_game import game
 
@@ -54,41 +54,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-class Running:
+class Running(NamedTuple):
     """A server in a thread."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self._ready = threading.Event()
-        self._serving: Serving | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
-        self._thread.start()
-        assert self._ready.wait(WAIT)
-
-    async def _serve(self) -> None:
-        await serve(self.site.server, "127.0.0.1:0", ready=self._is_ready)
-
-    def _is_ready(self, serving: Serving) -> None:
-        self._serving = serving
-        self._ready.set()
+    site: Site
+    serving: Serving
 
     @property
     def url(self) -> str:
-        assert self._serving is not None
-        return self._serving.url
-
-    def stop(self) -> None:
-        assert self._serving is not None
-        self._serving.stop()
-        self._thread.join(WAIT)
+        return self.serving.url
 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    with open_site({"arena": game()}, tmp_path / "data", quiet=True) as site:
-        running = Running(site)
-        yield running
-        running.stop()
+    with open_site({"arena": game()}, tmp_path / "data", quiet=True) as site, in_thread(site.server) as serving:
+        yield Running(site, serving)
 
 
 class TestCall:
@@ -195,7 +175,7 @@ class TestLogs:
         follower = logs.follow
 
         def follow() -> Any:
-            threading.Thread(target=running._serving.stop).start()  # type: ignore[union-attr]
+            threading.Thread(target=running.serving.stop).start()
             return follower()
 
         logs.follow = follow  # type: ignore[method-assign]

@@ -24,13 +24,14 @@ Finder = Callable[..., list[Any]]
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
-    __slots__ = ("_finders", "_get", "_pk", "data")
+    __slots__ = ("_canonical_tests", "_finders", "_get", "_pk", "data")
 
     def __init__(self, data: TableData) -> None:
         self.data = data
         self._get = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
+        self._canonical_tests: dict[tuple[str, ...], Callable[..., bool]] = {}
 
     def get(self, key: Any) -> R | None:
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
@@ -123,17 +124,18 @@ class ReadTable(Generic[R]):
         """How many rows there are; with columns, how many `where` would give (from an index without reading rows)."""
         if not equalities:
             return len(self.data.rows)
-        index = self.data.indexes.get(tuple(equalities))
+        columns = tuple(equalities)
+        index = self.data.indexes.get(columns)
         values = tuple(equalities.values())
         if index is None or None in values:
             return len(self.where(**equalities))
         found = index.keys.get(values[0] if len(values) == 1 else values)
-        if found is None:
-            for column, value in equalities.items():
-                if self._canonical(column, value) is not value:
-                    return len(self.where(**equalities))
-            return 0
-        return len(found) if type(found) is Bucket else 1
+        if found is not None:
+            return len(found) if type(found) is Bucket else 1
+        canonical = self._canonical_tests.get(columns)
+        if canonical is None:
+            canonical = self._canonical_tests[columns] = self._canonical_test(columns)
+        return 0 if canonical(*values) else len(self.where(**equalities))
 
     def __len__(self) -> int:
         return len(self.data.rows)
@@ -166,6 +168,14 @@ class ReadTable(Generic[R]):
 
     def _canonical(self, column: str, value: Any) -> Any:
         return self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
+
+    def _canonical_test(self, columns: tuple[str, ...]) -> Callable[..., bool]:
+        """Whether values of these columns are in canonical form, so that what no index holds is in no row."""
+        scope: dict[str, Any] = {}
+        tests = [self.data.schema.column(name).type.fast(f"v{n}", scope) for n, name in enumerate(columns)]
+        source = f"lambda {', '.join(f'v{n}' for n in range(len(columns)))}: {' and '.join(tests)}"
+        test: Callable[..., bool] = eval(source, scope)  # made of checked identifiers
+        return test
 
     def _bound(self, columns: tuple[str, ...], bound: Any) -> Any:
         """An end of a range in canonical form."""

@@ -21,9 +21,10 @@ from .codec import decode
 from .endings import FINISHED, failed
 from .inbox import ID_MAX, Incoming, RunFacts
 from .refusals import BadPayload, UnknownSignal, UnknownWorkflow, WorkflowExists, WorkflowFinished
-from .steps import Waiting, start_state, step
+from .steps import start_state, step
 from .structs import Signal
 from .tables import Workflow, WorkflowSignal, WorkflowStatus, WorkflowSubscription, WorkflowWake
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -250,7 +251,8 @@ class Run:
             self._unread(row, incoming)
             return
         definition = self.engine.definitions.get(row.workflow_type)
-        waiting: Waiting | None = None
+        held = self.engine.held
+        waiting = held.take(row)
         unread = self.signals.count(workflow_id=workflow_id)
         while definition is not None and (row.status is not WorkflowStatus.Failed or row.cancel_requested):
             ready: Ready | None = None
@@ -261,7 +263,10 @@ class Run:
                 if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
                     if incoming is None and not unread and waiting.is_quiet(self.now_micros):
                         break
-                    ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
+                    if incoming is not None and not unread:
+                        ready = waiting.given(incoming, self.now_micros)
+                    if ready is None:
+                        ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
                     if ready is None:
                         break
                 if self._steps >= self.engine.resumptions_max:
@@ -297,6 +302,8 @@ class Run:
                     incoming = None
         if incoming is not None:
             self._store(workflow_id, incoming.name, incoming.payload, self.now)
+        if waiting is not None:
+            held.keep(row, waiting)
 
     def _unread(self, row: Workflow | None, incoming: Incoming | None) -> None:
         """A signal has come to a workflow that ended meanwhile, in this transaction."""

@@ -233,7 +233,7 @@ class Database:
     def _commit(self, ctx: ReducerContext, name: str) -> None:
         """Keep its changes and hand them to the observers."""
         if self._scheduler.enabled:
-            for table in list(self.store.touched):
+            for table in tuple(self.store.touched):
                 if table.schema.scheduled is not None:
                     self._scheduler.before_commit(table, lambda: ctx.micros)
         changes = self.store.changes()

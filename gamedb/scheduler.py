@@ -77,11 +77,8 @@ class Scheduler:
         self._threads: Workers | None = None
         self._loop: LoopWorkers | None = None
         self._closed = False
-
-    @property
-    def enabled(self) -> bool:
+        self.enabled = bool(self._tables)
         """Whether the module has scheduled tables at all."""
-        return bool(self._tables)
 
     # --- following the tables
 

@@ -298,21 +298,26 @@ def _earlier(ready: Ready, best: Ready) -> bool:
     return bool(ready.taken) and bool(best.taken) and ready.taken[0] < best.taken[0]
 
 
-def _must_wait(node: GatherNode) -> bool:
-    """Whether children or calls are missing and none has failed, which is so for nearly all looks at a large gather."""
-    missing = False
+def missing(node: Node) -> int:
+    """How many children and calls a gather surely lacks; 0 when that takes an evaluation.
+
+    It does when one has failed that ends it, or when it waits for other things, too.
+    """
+    if not isinstance(node, GatherNode):
+        return 0
+    count = 0
     for arm in node.arms:
         if not isinstance(arm, ChildLeaf | CallLeaf):
-            return False
+            return 0
         if arm.ready is None:
-            missing = True
+            count += 1
         elif arm.failure is not None and not node.return_exceptions:
-            return False
-    return missing
+            return 0
+    return count
 
 
 def _gather(node: GatherNode, facts: Facts, counts: _Counts) -> Ready | None:
-    if _must_wait(node):
+    if missing(node):
         return None
     parts: list[Ready] = []
     failure: Ready | None = None

@@ -164,13 +164,14 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
     # states
 
     def _decode(self, state: bytes) -> tuple[list[FrameCodec], list[Any]]:
+        if self._migration is None:
+            return decode_frames(state, self._frame, self._subroutine)
         try:
             found = decode_frames(state, self._frame, self._subroutine)
-            if self._migration is None or found[1][0]._wf_version == self.version:
+            if found[1][0]._wf_version == self.version:
                 return found
         except (StateMismatch, msgspec.DecodeError):
-            if self._migration is None:
-                raise
+            pass
         return decode_frames(self.migrated(state), self._frame, self._subroutine)
 
     def _subroutine(self, name: str) -> FrameCodec | None:

@@ -139,15 +139,17 @@ def tell_parent(
     parent = None if row.parent_id is None else run.workflows.get(row.parent_id)
     if parent is None or parent.status in FINISHED or not parent.wait_data:
         return
-    node = decode_node(parent.wait_data)
-    found = False
-    for leaf in leaves(node):
-        if isinstance(leaf, ChildLeaf) and leaf.id == row.id and leaf.ready is None:
-            leaf.ready, leaf.value, leaf.failure, leaf.cancelled = run.now_micros, value, failure, cancelled
-            found = True
+    waiting = run.engine.held.take_or_read(parent)
+    found = waiting.ended(ChildLeaf, row.id)
+    for leaf in found:
+        assert isinstance(leaf, ChildLeaf)
+        leaf.ready, leaf.value, leaf.failure, leaf.cancelled = run.now_micros, value, failure, cancelled
     if found:
-        run.workflows.update(parent.replace(wait_data=encode_node(node)))
+        if failure is not None:
+            waiting.fails()
+        parent = run.workflows.update(parent.replace(wait_data=encode_node(waiting.node)))
         run.wake(parent.id)
+    run.engine.held.keep(parent, waiting)
 
 
 def procedure_ended(
@@ -165,11 +167,14 @@ def procedure_ended(
         run.ctx.db[PendingProcedure].update(
             pending.replace(scheduled_at=NEVER, status=ProcedureStatus.Failed, worker=None, last_error=error)
         )
-    node = decode_node(row.wait_data)
-    for leaf in leaves(node):
-        if isinstance(leaf, CallLeaf) and leaf.id == pending.id and leaf.ready is None:
-            leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
-    run.workflows.update(row.replace(wait_data=encode_node(node)))
+    waiting = run.engine.held.take_or_read(row)
+    for leaf in waiting.ended(CallLeaf, pending.id):
+        assert isinstance(leaf, CallLeaf)
+        leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
+    if failure is not None:
+        waiting.fails()
+    row = run.workflows.update(row.replace(wait_data=encode_node(waiting.node)))
+    run.engine.held.keep(row, waiting)
     run.wake(row.id)
 
 

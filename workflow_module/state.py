@@ -151,6 +151,8 @@ def decode_frames(
     """The stack again. Raises `StateMismatch`."""
     first = top.unpack(data)
     codecs, frames = [top], [first]
+    if not first._wf_frames:
+        return codecs, frames
     for raw in first._wf_frames:
         name = _heads.decode(raw).subroutine
         codec = subroutine(name)

@@ -6,10 +6,26 @@ that nothing has happened, or that the signal which has just come is what it wai
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final
 
-from .armed import DeadlineNode, Node, Ready, SelectNode, SignalLeaf, TimerLeaf, deadlines
+from .armed import (
+    CallLeaf,
+    ChildLeaf,
+    DeadlineNode,
+    GatherNode,
+    Node,
+    Ready,
+    SelectNode,
+    SignalLeaf,
+    TimerLeaf,
+    deadlines,
+    decode_node,
+    leaves,
+    missing,
+)
 from .arming import NEVER_MICROS
+from .definition import WorkflowDefinition
+from .inbox import ID_MAX, Incoming
 from .outcome import Value
 from .tables import Workflow
 from .waits import SelectWait, SignalWait, TimerWait, Wait
@@ -18,19 +34,10 @@ HELD_MAX: Final = 10_000
 """How many decoded waits an engine keeps at most."""
 
 
-class Signalled(Protocol):
-    """A signal that has just come."""
-
-    id: int
-    name: str
-    arrived: int
-    event: Value
-
-
 class Waiting:
     """An armed wait. `wait` is what the code asked for, if asking for it again is the same as going on waiting."""
 
-    __slots__ = ("_earliest", "_flat", "_takes", "due", "node", "plain", "wait")
+    __slots__ = ("_earliest", "_flat", "_missing", "_started", "_takes", "due", "node", "plain", "wait")
 
     def __init__(self, node: Node, wait: Wait | None = None) -> None:
         self.node = node
@@ -39,6 +46,12 @@ class Waiting:
         """Its deadlines by name."""
         self._takes: dict[str, int | None] = {}
         """For each signal that it waits for, the arm of the select."""
+        self._earliest: tuple[int, int | None, str | None] = (NEVER_MICROS + 1, None, None)
+        """The first deadline: its time, its arm of the select, and the name of its timer if it is one."""
+        self._started: dict[tuple[type, int], list[ChildLeaf | CallLeaf]] | None = None
+        """The children and calls that have not ended, by their ids; made when the first of them ends."""
+        self._missing = 0
+        """How many children and calls a gather of nothing else surely lacks."""
         self._flat = True
         if type(node) is SelectNode:
             self._flat = node.chosen is None
@@ -46,13 +59,9 @@ class Waiting:
                 self._look(arm, index)
         else:
             self._look(node, None)
-        self._earliest = NEVER_MICROS
-        if self._flat:
-            self.plain = True
-            """Whether it has only timers and signals."""
-            for _, micros in self.due:
-                self._earliest = min(self._earliest, micros)
-        else:
+        self.plain = self._flat
+        """Whether it has only timers and signals."""
+        if not self._flat:
             arms = node.arms if isinstance(node, SelectNode) else [node]
             self.plain = all(isinstance(arm, DeadlineNode) for arm in arms)
             self.due = [(name, leaf.due or 0) for name, leaf in deadlines(node)]
@@ -61,21 +70,56 @@ class Waiting:
         if type(leaf) is SignalLeaf and leaf.fired is None and leaf.upto is None:
             self._takes.setdefault(leaf.name, arm)
             if leaf.due is not None:
-                self.due.append((f"timeout({leaf.name})", leaf.due))
+                self._deadline(leaf.due, arm, f"timeout({leaf.name})", None)
         elif type(leaf) is TimerLeaf and leaf.fired is None:
-            self.due.append((leaf.name or "sleep", leaf.due))
+            self._deadline(leaf.due, arm, leaf.name or "sleep", leaf.name)
         else:
             self._flat = False
 
-    def is_quiet(self, now: int) -> bool:
-        """Whether nothing can be ready without a signal: it is flat, and none of its deadlines has passed."""
-        return self._flat and self._earliest > now
+    def _deadline(self, due: int, arm: int | None, name: str, timer: str | None) -> None:
+        self.due.append((name, due))
+        if due < self._earliest[0]:  # of equal ones the first
+            self._earliest = (due, arm, timer)
 
-    def given(self, signal: Signalled, now: int) -> Ready | None:
-        """What a signal that has just come makes of a wait whose inbox is empty; None when it takes an evaluation."""
-        if not self._flat or self._earliest <= now or signal.name not in self._takes:
+    def decides(self, now: int, manual: bool, incoming: Incoming | None) -> bool:
+        """Whether `ready` can tell, given that the inbox is empty; else it takes an evaluation."""
+        if self._flat:
+            return self._earliest[0] > now or (incoming is None and not manual)
+        return self._missing > 0
+
+    def ready(self, now: int, incoming: Incoming | None, definition: WorkflowDefinition[Any, Any]) -> Ready | None:
+        """What `evaluate` would say."""
+        if not self._flat:
             return None
-        return Ready(signal.arrived, lambda: signal.event, [signal.id], self._takes[signal.name])
+        if incoming is not None:
+            if incoming.name not in self._takes:
+                return None
+            return Ready(incoming.arrived, lambda: incoming.event, [ID_MAX], self._takes[incoming.name])
+        due, arm, timer = self._earliest
+        if due > now:
+            return None
+        return Ready(due, lambda: Value(None if timer is None else definition.timers[timer]), [], arm)
+
+    def ended(self, kind: type[ChildLeaf | CallLeaf], number: int) -> list[ChildLeaf | CallLeaf]:
+        """Where the wait is for this child or call, which has ended just now: the caller says there how.
+
+        A gather of many hears of each of them, so that nothing here looks at all of them each time.
+        """
+        if self._started is None:
+            self._started = {}
+            for leaf in leaves(self.node):
+                if isinstance(leaf, ChildLeaf | CallLeaf) and leaf.ready is None:
+                    self._started.setdefault((type(leaf), leaf.id), []).append(leaf)
+            self._missing = missing(self.node)
+        found = self._started.pop((kind, number), [])
+        if self._missing:
+            self._missing -= len(found)
+        return found
+
+    def fails(self) -> None:
+        """One of the children or calls has failed: whether the wait is over may take an evaluation."""
+        if not (isinstance(self.node, GatherNode) and self.node.return_exceptions):
+            self._missing = 0
 
 
 def _is_lasting(wait: Wait) -> bool:
@@ -103,6 +147,10 @@ class Held:
         """The wait of this row, if it is held; from now on it is the caller's, who may change it."""
         entry = self._entries.pop(row.id, None)
         return entry[1] if entry is not None and entry[0] is row else None
+
+    def take_or_read(self, row: Workflow) -> Waiting:
+        """The wait of this row, which has one."""
+        return self.take(row) or Waiting(decode_node(row.wait_data))
 
     def keep(self, row: Workflow, waiting: Waiting) -> None:
         """Hold what `row.wait_data` says."""

@@ -125,10 +125,12 @@ class Store:
 
     def release(self, owner: object = None) -> None:
         """End the innermost savepoint and keep its changes; `TransactionError` when it is another owner's."""
-        if not self._owns(owner):
-            raise TransactionError("this savepoint is over: its transaction, or a savepoint around it, ended before it")
-        whose, frame = self._frames[-1]
-        if whose is not owner:
+        whose, frame = self._frames[-1] if self._frames else (None, None)
+        if whose is not owner or not self._frames:
+            if not self._owns(owner):
+                raise TransactionError(
+                    "this savepoint is over: its transaction, or a savepoint around it, ended before it"
+                )
             raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
         if frame is None:  # nothing was written outside of it: its journals are those of the outer level
             self._frames.pop()

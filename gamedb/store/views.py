@@ -82,7 +82,8 @@ class ReadTable(Generic[R]):
             rows = finder(*equalities.values())
         except TypeError:  # unhashable, as a bytearray
             rows = []
-        if not rows:  # perhaps the values were not in the form in which rows hold them, or cannot be in a row at all
+        if not rows and not self._are_canonical(columns, equalities.values()):
+            # perhaps the values were not in the form in which rows hold them, or cannot be in a row at all
             values = [self._canonical(column, value) for column, value in equalities.items()]
             if any(map(operator.is_not, values, equalities.values())):
                 rows = finder(*values)
@@ -132,10 +133,7 @@ class ReadTable(Generic[R]):
         found = index.keys.get(values[0] if len(values) == 1 else values)
         if found is not None:
             return len(found) if type(found) is Bucket else 1
-        canonical = self._canonical_tests.get(columns)
-        if canonical is None:
-            canonical = self._canonical_tests[columns] = self._canonical_test(columns)
-        return 0 if canonical(*values) else len(self.where(**equalities))
+        return 0 if self._are_canonical(columns, values) else len(self.where(**equalities))
 
     def __len__(self) -> int:
         return len(self.data.rows)
@@ -169,8 +167,14 @@ class ReadTable(Generic[R]):
     def _canonical(self, column: str, value: Any) -> Any:
         return self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
 
+    def _are_canonical(self, columns: tuple[str, ...], values: Iterable[Any]) -> bool:
+        """Whether values of these columns are in canonical form, so that what is not found is in no row."""
+        test = self._canonical_tests.get(columns)
+        if test is None:
+            test = self._canonical_tests[columns] = self._canonical_test(columns)
+        return test(*values)
+
     def _canonical_test(self, columns: tuple[str, ...]) -> Callable[..., bool]:
-        """Whether values of these columns are in canonical form, so that what no index holds is in no row."""
         scope: dict[str, Any] = {}
         tests = [self.data.schema.column(name).type.fast(f"v{n}", scope) for n, name in enumerate(columns)]
         source = f"lambda {', '.join(f'v{n}' for n in range(len(columns)))}: {' and '.join(tests)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import operator
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -86,8 +87,10 @@ class Scheduler:
         """Make the heap afresh from the rows (after loading, and when most of it is stale)."""
         heap: list[Entry] = []
         for number, table in enumerate(self._tables):
+            at_of = operator.attrgetter(self._columns[number])
             for key, row in table.rows.items():
-                due = self._due(number, key, row)
+                at = at_of(row)
+                due = to_micros(at) if type(at) is datetime else self._due(number, key, row)
                 if due is not None:
                     heap.append((due, cast("int", key), number))
         heapq.heapify(heap)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Integer, Table, func, select, type_coerce
 from sqlalchemy.sql.selectable import Select
 
-from gamedb.columns import OptionType, shown
+from gamedb.columns import BytesType, OptionType, ScheduleAtType, StrType, TimestampType, shown
 from gamedb.schema import Row, TableSchema
 from gamedb.storage.codecs import SCOPE, codec
 from gamedb.storage.digest import digest_function
@@ -21,6 +21,9 @@ from gamedb.storage.statements import delete_by_key, sql_text, upsert
 
 FETCH_ROWS: Final = 10_000
 """Rows of one chunk when loading."""
+SHARED_VALUES_MAX: Final = 1024
+"""How many values of a column are remembered while loading, so that rows share equal ones."""
+_SHARED: Final = (StrType, BytesType, TimestampType, ScheduleAtType)
 
 
 @lru_cache(maxsize=4)
@@ -132,10 +135,19 @@ def builder(schema: TableSchema, dialect: str) -> Callable[[list[tuple[Any, ...]
     names, arguments = [], []
     for i, column in enumerate(schema.columns):
         how = codec(column.type, dialect)
-        scope[f"x{i}"] = how.extra
         names.append(f"v{i}")
-        arguments.append(f"{column.name}={(how.decode or '{v}').format(v=f'v{i}', x=f'x{i}')}")
+        inner = column.type.inner if isinstance(column.type, OptionType) else column.type
+        if isinstance(inner, _SHARED) and not column.unique and column.name != schema.primary_key:
+            scope[f"x{i}"] = lru_cache(SHARED_VALUES_MAX)(how.decode_function() or _as_it_is)
+            arguments.append(f"{column.name}=x{i}(v{i})")
+        else:
+            scope[f"x{i}"] = how.extra
+            arguments.append(f"{column.name}={(how.decode or '{v}').format(v=f'v{i}', x=f'x{i}')}")
     return _compiled(f"lambda stored: [Row({', '.join(arguments)}) for {', '.join(names)}, in stored]", scope)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _compiled(source: str, scope: dict[str, Any]) -> Callable[[Any], Any]:

@@ -35,6 +35,8 @@ PROCEDURE_THREADS_MAX: Final = 32
 """How many scheduled sync procedures run at once."""
 ASYNC_PROCEDURES_MAX: Final = 1_000
 """How many scheduled async procedures run at once."""
+HEAP_CHECK_EVERY: Final = 256
+"""After how many new entries the scheduler looks whether most of its heap is stale."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -73,6 +75,8 @@ class Scheduler:
         self._columns = [t.schema.schedule_column or "" for t in self._tables]
         self._states = host.store.tables["gamedb_schedule"]
         self._heap: list[Entry] = []
+        self._unchecked = 0
+        """How many entries have come since it was last looked whether most of them are stale."""
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
         self._threads: Workers | None = None
@@ -160,8 +164,11 @@ class Scheduler:
             return
         if heap[0] is not first:
             self.wake()
-        if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
-            self.rebuild()
+        self._unchecked += len(heap) - before
+        if self._unchecked >= HEAP_CHECK_EVERY:
+            self._unchecked = 0
+            if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
+                self.rebuild()
 
     def _due(self, number: int, key: Any, row: Row) -> int | None:
         at = getattr(row, self._columns[number])

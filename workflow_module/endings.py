@@ -55,12 +55,12 @@ def finish(
 ) -> Workflow:
     """End a workflow: nothing waits for it or by it any more, its children are cancelled, its parent is told."""
     db, workflow_id = run.ctx.db, row.id
-    unread = run.signals.count(workflow_id=workflow_id)
-    if db[PendingProcedure].count(workflow_id=workflow_id):
+    unread = run.signals.count(workflow_id=workflow_id) if run.signals else 0
+    if db[PendingProcedure] and db[PendingProcedure].count(workflow_id=workflow_id):
         for pending in db[PendingProcedure].where(workflow_id=workflow_id):
             drop_call(run, pending.id)
     for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, WorkflowWake):
-        if db[table].count(workflow_id=workflow_id):
+        if db[table] and db[table].count(workflow_id=workflow_id):
             db[table].delete_where(workflow_id=workflow_id)
     row = run.workflows.update(
         row.replace(
@@ -89,6 +89,8 @@ def finish(
 
 def cancel_children(run: Run, workflow_id: int) -> None:
     """A workflow has ended: so shall its children, but for those that were started to outlive it."""
+    if not run.workflows.count(parent_id=workflow_id):
+        return
     for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
         if child.status not in FINISHED and not child.on_parent_end_abandon:
             run.cancel(child.id)

@@ -46,7 +46,7 @@ class StoredTable:
         self._select = sql_text(self._ordered_select(), dialect)
         self.row_key = digest_function(schema) if schema.primary_key is None else None
         self._flatten = _flattener(schema, dialect)
-        self._build = builder(schema, dialect)
+        self._build = builder(schema, dialect, share=True)
         key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect)
         self._encode_key = None if key is None else key.encode_function()
 
@@ -129,15 +129,15 @@ def _flattener(schema: TableSchema, dialect: str) -> Callable[[Iterable[Any]], l
     return _compiled(f"lambda rows: [value for {each} in rows for value in ({', '.join(parts)},)]", scope)
 
 
-def builder(schema: TableSchema, dialect: str) -> Callable[[list[tuple[Any, ...]]], list[Row]]:
-    """A function from stored tuples to rows."""
+def builder(schema: TableSchema, dialect: str, *, share: bool = False) -> Callable[[list[tuple[Any, ...]]], list[Row]]:
+    """A function from stored tuples to rows. `share`: equal texts and times of late are one object."""
     scope = {**SCOPE, "Row": schema.row}
     names, arguments = [], []
     for i, column in enumerate(schema.columns):
         how = codec(column.type, dialect)
         names.append(f"v{i}")
         inner = column.type.inner if isinstance(column.type, OptionType) else column.type
-        if isinstance(inner, _SHARED) and not column.unique and column.name != schema.primary_key:
+        if share and isinstance(inner, _SHARED) and not column.unique and column.name != schema.primary_key:
             scope[f"x{i}"] = lru_cache(SHARED_VALUES_MAX)(how.decode_function() or _as_it_is)
             arguments.append(f"{column.name}=x{i}(v{i})")
         else:

@@ -24,13 +24,14 @@ Finder = Callable[..., list[Any]]
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
-    __slots__ = ("_canonical_tests", "_finders", "_get", "_pk", "data")
+    __slots__ = ("_canonical_tests", "_counters", "_finders", "_get", "_pk", "data")
 
     def __init__(self, data: TableData) -> None:
         self.data = data
         self._get = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
+        self._counters: dict[tuple[str, ...], Callable[..., int]] = {}
         self._canonical_tests: dict[tuple[str, ...], Callable[..., bool]] = {}
 
     def get(self, key: Any) -> R | None:
@@ -126,14 +127,10 @@ class ReadTable(Generic[R]):
         if not equalities:
             return len(self.data.rows)
         columns = tuple(equalities)
-        index = self.data.indexes.get(columns)
-        values = tuple(equalities.values())
-        if index is None or None in values:
-            return len(self.where(**equalities))
-        found = index.keys.get(values[0] if len(values) == 1 else values)
-        if found is not None:
-            return len(found) if type(found) is Bucket else 1
-        return 0 if self._are_canonical(columns, values) else len(self.where(**equalities))
+        counter = self._counters.get(columns)
+        if counter is None:
+            counter = self._counters[columns] = self._counter(columns)
+        return counter(*equalities.values())
 
     def __len__(self) -> int:
         return len(self.data.rows)
@@ -166,6 +163,27 @@ class ReadTable(Generic[R]):
 
     def _canonical(self, column: str, value: Any) -> Any:
         return self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
+
+    def _counter(self, columns: tuple[str, ...]) -> Callable[..., int]:
+        """The function that answers `count` for these columns, from an index if there is one that holds the values."""
+
+        def by_rows(*values: Any) -> int:
+            return len(self.where(**dict(zip(columns, values, strict=True))))
+
+        index = self.data.indexes.get(columns)
+        if index is None:
+            return by_rows
+        get, optional = index.keys.get, index.optional
+
+        def by_index(*values: Any) -> int:
+            found = get(values[0] if len(values) == 1 else values)
+            if found is not None:
+                return len(found) if type(found) is Bucket else 1
+            if (optional and None in values) or not self._are_canonical(columns, values):
+                return by_rows(*values)
+            return 0
+
+        return by_index
 
     def _are_canonical(self, columns: tuple[str, ...], values: Iterable[Any]) -> bool:
         """Whether values of these columns are in canonical form, so that what is not found is in no row."""

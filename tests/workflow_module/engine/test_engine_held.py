@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 from engine_support import START, Bid, Clock, Faults, Game, GameError, Go, Number, Stop, fragile, mark, seconds
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gamedb import ProcedureContext, ReducerContext
@@ -337,6 +337,8 @@ class Timers:
     timers: ClassVar = {"end": Clock.END, "other": Clock.OTHER}
 
 
+@example(SelectNode([TimerLeaf("end", 1), TimerLeaf("other", 1)]), 2, False, None)
+@example(SelectNode([SignalLeaf("Bid"), SignalLeaf("Bid")]), 2, False, "Bid")
 @given(nodes, moments, st.booleans(), st.none() | st.sampled_from(["Bid", "Stop", "Other"]))
 def test_a_wait_that_decides_by_itself_agrees_with_the_evaluation(
     node: Node, now: int, manual: bool, name: str | None

@@ -30,6 +30,7 @@ from examples.world import (
     hand_over,
     hold_gold,
     hold_item,
+    kind_of,
     me,
     name_of,
     owned_item,
@@ -119,7 +120,7 @@ async def auction(ctx: WorkflowContext, init: AuctionInit) -> AuctionResult:
                     hold_gold(ctx, ctx.workflow_id, bidder, amount)
                     price, leader = amount, bidder
                     ends = max(ends, ctx.now + SNIPE_WINDOW)
-                    announce(ctx, f"{name_of(ctx, bidder)} bids {amount}.")
+                    announce(ctx, f"{name_of(ctx, bidder)} bids {amount} for the {kind_of(ctx, init.item)}.")
                 case Buyout(buyer):
                     if init.buyout_price is None or buyer == init.seller or not can_pay(ctx, buyer, init.buyout_price):
                         tell(ctx, buyer, "You cannot buy this.")
@@ -139,7 +140,7 @@ async def auction(ctx: WorkflowContext, init: AuctionInit) -> AuctionResult:
             return AuctionResult(Outcome.RESERVE_NOT_MET, leader, price)
         hand_over(ctx, ctx.workflow_id, leader, init.seller)
         hand_over(ctx, ctx.workflow_id, init.seller, leader)
-        announce(ctx, f"Sold to {name_of(ctx, leader)} for {price}.")
+        announce(ctx, f"The {kind_of(ctx, init.item)} is sold to {name_of(ctx, leader)} for {price}.")
         return AuctionResult(Outcome.SOLD, leader, price)
     finally:
         give_back(ctx, ctx.workflow_id)
@@ -189,25 +190,36 @@ def sell(
     seconds: u32 = 60,
 ) -> int:
     """Put one's own thing up for auction."""
-    seller = me(ctx)
-    owned_item(ctx, item_id, seller.id)
-    if starting_price < 1:
-        raise ReducerError("ask for one gold at least")
-    init = AuctionInit(
-        item=item_id,
-        seller=seller.id,
-        duration=timedelta(seconds=seconds),
-        starting_price=starting_price,
-        reserve_price=reserve_price,
-        buyout_price=buyout_price,
+    return put_up(
+        ctx,
+        AuctionInit(
+            item=item_id,
+            seller=me(ctx).id,
+            duration=timedelta(seconds=seconds),
+            starting_price=starting_price,
+            reserve_price=reserve_price,
+            buyout_price=buyout_price,
+        ),
     )
-    return engine.start(ctx, auction, init, entity_id=item_id)
+
+
+def put_up(ctx: ReducerContext, init: AuctionInit) -> int:
+    """Begin an auction, of a player or of one that the game plays."""
+    owned_item(ctx, init.item, init.seller)
+    if init.starting_price < 1:
+        raise ReducerError("ask for one gold at least")
+    return engine.start(ctx, auction, init, entity_id=init.item)
 
 
 @module.reducer
 def place_bid(ctx: ReducerContext, auction_id: u64, amount: u64) -> None:
     """Bid for a lot."""
-    lot, bidder = _lot(ctx, auction_id), me(ctx)
+    bid(ctx, me(ctx), auction_id, amount)
+
+
+def bid(ctx: ReducerContext, bidder: Character, auction_id: int, amount: int) -> None:
+    """Bid, as a player or as one that the game plays."""
+    lot = _lot(ctx, auction_id)
     if bidder.id == lot.seller:
         raise ReducerError("this lot is yours")
     if bidder.id == lot.leader:

@@ -25,6 +25,7 @@ from examples.world import (
     Character,
     Effect,
     Item,
+    Point,
     announce,
     character,
     clear_effect,
@@ -37,7 +38,19 @@ from examples.world import (
     tell,
     world,
 )
-from gamedb import AutoInc, Index, Module, PrimaryKey, ProcedureContext, ReducerContext, ReducerError, Row, Unique, u64
+from gamedb import (
+    AutoInc,
+    Index,
+    Module,
+    PrimaryKey,
+    ProcedureContext,
+    ReducerContext,
+    ReducerError,
+    Row,
+    Unique,
+    u8,
+    u64,
+)
 from workflow_module import (
     Signal,
     Struct,
@@ -57,6 +70,8 @@ from workflow_module import (
 ENRAGE = timedelta(minutes=8)
 FIRE_BREATH = timedelta(seconds=15)
 BITE = timedelta(seconds=5)
+SIDES = {"left": -40, "right": 40}
+"""Where the minions appear, beside the boss."""
 
 module = Module("boss_fight")
 module.include(world)
@@ -69,6 +84,17 @@ class RaidMember(Row):
     id: PrimaryKey[AutoInc[u64]] = 0
     boss: Index[u64]
     hero: Unique[u64]
+
+
+@module.table(public=True)
+class Encounter(Row):
+    """A running fight, as clients see it."""
+
+    boss: PrimaryKey[u64]
+    phase: u8
+    enrages_at: datetime
+    breathes_at: datetime | None = None
+    """When the next fire comes."""
 
 
 class BossTimer(Timer):
@@ -88,11 +114,12 @@ class Wiped(Signal):
 class AddInit(Struct):
     boss: int
     side: str
+    hp: int = 30
 
 
 @workflow
 async def boss_add(ctx: WorkflowContext, init: AddInit) -> None:
-    add = summon(ctx, f"the {init.side} minion")
+    add = summon(ctx, init)
     subscribe(HealthChanged, add)
     next_bite = ctx.now + BITE
     try:
@@ -107,6 +134,8 @@ async def boss_add(ctx: WorkflowContext, init: AddInit) -> None:
 
 class BossFightInit(Struct):
     boss: int
+    enrage: timedelta = ENRAGE
+    minion_hp: int = 30
 
 
 class Outcome(enum.Enum):
@@ -128,20 +157,22 @@ class RaidLost(Exception):
 @workflow
 async def boss_fight(ctx: WorkflowContext, init: BossFightInit) -> BossFightResult:
     boss = init.boss
-    enrage = ctx.now + ENRAGE
+    enrage = ctx.now + init.enrage
     phase = 1
     subscribe(HealthChanged, boss)
     subscribe(Wiped, boss)
     try:
         announce(ctx, "Phase 1: the boss awakens!")
+        show_phase(ctx, boss, phase, enrage)
         await fight_down_to(ctx, boss, 70, enrage)
 
         phase = 2
         announce(ctx, "Phase 2: minions, attack!")
+        show_phase(ctx, boss, phase, enrage)
         set_effect(ctx, boss, "immune", 1, until=enrage)
         match await select(
             gather(
-                *[spawn(boss_add, AddInit(boss=boss, side=side)) for side in ("left", "right")],
+                *[spawn(boss_add, AddInit(boss=boss, side=side, hp=init.minion_hp)) for side in SIDES],
                 return_exceptions=True,  # a minion that an operator cancelled is gone like any other
             ),
             timer(BossTimer.ENRAGE, at=enrage),
@@ -157,6 +188,7 @@ async def boss_fight(ctx: WorkflowContext, init: BossFightInit) -> BossFightResu
         announce(ctx, "Phase 3: flames erupt!")
         next_breath = ctx.now + FIRE_BREATH
         while health(ctx, boss) > 30:
+            show_phase(ctx, boss, phase, enrage, next_breath)
             match await select(
                 timer(BossTimer.ENRAGE, at=enrage), timer(BossTimer.FIRE_BREATH, at=next_breath), HealthChanged, Wiped
             ):
@@ -170,6 +202,7 @@ async def boss_fight(ctx: WorkflowContext, init: BossFightInit) -> BossFightResu
 
         phase = 4
         announce(ctx, "Phase 4: finish it!")
+        show_phase(ctx, boss, phase, enrage)
         strengthen(ctx, boss, percent=50)
         await fight_down_to(ctx, boss, 0, enrage)
 
@@ -185,6 +218,7 @@ async def boss_fight(ctx: WorkflowContext, init: BossFightInit) -> BossFightResu
     finally:
         clear_effect(ctx, boss, "immune")
         ctx.db[RaidMember].delete_where(boss=boss)
+        ctx.db[Encounter].delete(boss)
 
 
 @subroutine
@@ -220,9 +254,17 @@ def standing(ctx: ReducerContext, boss: int) -> list[int]:
     return [hero for hero in heroes if character(ctx, hero).hp > 0]
 
 
-def summon(ctx: ReducerContext, name: str) -> int:
-    """A minion; its id."""
-    return ctx.db[Character].insert(Character(name=name, hp=30, hp_max=30, strength=4)).id
+def show_phase(ctx: ReducerContext, boss: int, phase: int, enrage: datetime, breath: datetime | None = None) -> None:
+    """Write what clients see."""
+    ctx.db[Encounter].upsert(Encounter(boss=boss, phase=phase, enrages_at=enrage, breathes_at=breath))
+
+
+def summon(ctx: ReducerContext, init: AddInit) -> int:
+    """A minion, at the boss's side; its id."""
+    lair = character(ctx, init.boss).at
+    at = Point(lair.x + SIDES[init.side], lair.y)
+    row = Character(name=f"the {init.side} minion", hp=init.hp, hp_max=init.hp, strength=4, at=at)
+    return ctx.db[Character].insert(row).id
 
 
 def wound(ctx: ReducerContext, boss: int, hero: int, amount: int) -> None:
@@ -290,7 +332,12 @@ def pull(ctx: ReducerContext, boss: u64, raid: list[u64]) -> int:
 @module.reducer
 def hit(ctx: ReducerContext, target: u64) -> None:
     """Hit the boss or a minion. The boss hits back."""
-    hero, victim = me(ctx), character(ctx, target)
+    strike(ctx, me(ctx), target)
+
+
+def strike(ctx: ReducerContext, hero: Character, target: int) -> None:
+    """Hit somebody, as a player or as one that the game plays."""
+    victim = character(ctx, target)
     member = ctx.db[RaidMember].find(hero=hero.id)
     if member is None or hero.hp == 0:
         raise ReducerError("you are not fighting")

@@ -19,8 +19,11 @@ from examples.world import Character, Effect, character, clear_effect, set_effec
 from gamedb import Module, ReducerContext, ReducerError, u32, u64
 from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
 
-STRENGTH_PER_STACK = 5
+STRENGTH_PER_STACK = {"strength": 5, "weakness": -1}
+"""What a stack of each kind does to the bearer's strength; other kinds are for the game to make something of."""
 STACKS_MAX = 5
+FEELS = {"strength": ("You feel strong.", "Your strength fades."), "weakness": ("You feel weak.", "You feel better.")}
+"""What the bearer is told at the beginning and at the end."""
 
 module = Module("buff")
 module.include(world)
@@ -43,6 +46,7 @@ class Dispel(Signal): ...
 class BuffInit(Struct):
     bearer: int
     duration: timedelta
+    kind: str = "strength"
 
 
 class BuffResult(Struct):
@@ -55,8 +59,8 @@ async def buff(ctx: WorkflowContext, init: BuffInit) -> BuffResult:
     stacks = 1
     dispelled = False
     expires = ctx.now + init.duration
-    show_stacks(ctx, init.bearer, 0, stacks, expires)
-    tell(ctx, init.bearer, "You feel strong.")
+    show_stacks(ctx, init, 0, stacks, expires)
+    tell(ctx, init.bearer, feels(init.kind)[0])
     try:
         while True:
             match await select(timer(BuffTimer.EXPIRE, at=expires), Dispel, Stack, Refresh):
@@ -67,25 +71,31 @@ async def buff(ctx: WorkflowContext, init: BuffInit) -> BuffResult:
                     break
                 case Stack(n):
                     more = min(STACKS_MAX, stacks + n)
-                    show_stacks(ctx, init.bearer, stacks, more, expires)
+                    show_stacks(ctx, init, stacks, more, expires)
                     stacks = more
                 case Refresh():
                     expires = ctx.now + init.duration
-                    show_stacks(ctx, init.bearer, stacks, stacks, expires)
+                    show_stacks(ctx, init, stacks, stacks, expires)
         return BuffResult(final_stacks=stacks, dispelled=dispelled)
     finally:
-        show_stacks(ctx, init.bearer, stacks, 0, expires)
-        tell(ctx, init.bearer, "Your strength fades.")
+        show_stacks(ctx, init, stacks, 0, expires)
+        tell(ctx, init.bearer, feels(init.kind)[1])
 
 
-def show_stacks(ctx: ReducerContext, bearer: int, before: int, now: int, expires: datetime) -> None:
+def show_stacks(ctx: ReducerContext, init: BuffInit, before: int, now: int, expires: datetime) -> None:
     """Give the bearer the strength of `now` stacks instead of `before`."""
-    row = character(ctx, bearer)
-    ctx.db[Character].update(row.replace(strength=row.strength + STRENGTH_PER_STACK * (now - before)))
+    row = character(ctx, init.bearer)
+    gained = STRENGTH_PER_STACK.get(init.kind, 0) * (now - before)
+    ctx.db[Character].update(row.replace(strength=row.strength + gained))
     if now:
-        set_effect(ctx, bearer, "strength", now, expires)
+        set_effect(ctx, init.bearer, init.kind, now, expires)
     else:
-        clear_effect(ctx, bearer, "strength")
+        clear_effect(ctx, init.bearer, init.kind)
+
+
+def feels(kind: str) -> tuple[str, str]:
+    """What a buff of this kind feels like, and its end."""
+    return FEELS.get(kind, (f"You feel the {kind}.", f"The {kind} is over."))
 
 
 engine = install(module, [buff], testing=True)

@@ -7,7 +7,8 @@ the day's number as its init: no variable, timeline or counter grows over the ye
 goes takes effect at the next dawn at the latest.
 
 It also keeps time. Each phase ends at a deadline computed from the day's beginning, not from when the process got
-around to it, so a server that was down at noon does not have longer days afterwards.
+around to it, so a server that was down at noon does not have longer days afterwards. Whole days that nobody saw are
+counted and not played.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class WorldTime(Row):
     id: PrimaryKey[u8] = 0
     day: u32
     phase: str
+    until: datetime
+    """When the next phase begins."""
 
 
 class CycleTimer(Timer):
@@ -43,21 +46,25 @@ class CycleTimer(Timer):
 class Day(Struct):
     number: int
     begins: datetime
+    minute: timedelta = timedelta(minutes=1)
+    """How long a minute of this world takes."""
 
 
 @workflow
 async def day_night(ctx: WorkflowContext, init: Day) -> None:
     phase_ends = init.begins
     for phase, minutes in LENGTHS:
-        set_world_time(ctx, init.number, phase)
-        phase_ends += timedelta(minutes=minutes)
+        phase_ends += minutes * init.minute
+        set_world_time(ctx, init.number, phase, phase_ends)
         await timer(CycleTimer.PHASE, at=phase_ends)
-    continue_as_new(Day(number=init.number + 1, begins=phase_ends))
+    missed = (ctx.now - phase_ends) // (phase_ends - init.begins)
+    begins = phase_ends + missed * (phase_ends - init.begins)
+    continue_as_new(Day(number=init.number + 1 + missed, begins=begins, minute=init.minute))
 
 
-def set_world_time(ctx: ReducerContext, day: int, phase: str) -> None:
+def set_world_time(ctx: ReducerContext, day: int, phase: str, until: datetime) -> None:
     """Turn the lights on or off."""
-    ctx.db[WorldTime].upsert(WorldTime(day=day, phase=phase))
+    ctx.db[WorldTime].upsert(WorldTime(day=day, phase=phase, until=until))
     announce(ctx, f"Day {day}: {phase}.")
 
 

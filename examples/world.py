@@ -11,8 +11,9 @@ anybody's property, however it ends.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gamedb import (
     AutoInc,
@@ -65,6 +66,8 @@ class Item(Row):
     owner_id: Index[u64 | None] = None
     holder: Index[u64 | None] = None
     """The workflow that holds it in escrow for its owner."""
+    at: Point = Point()
+    """Where it lies, as long as nobody owns it."""
 
 
 @world.table(public=True)
@@ -86,6 +89,17 @@ class Effect(Row):
     kind: str
     stacks: u32 = 1
     until: datetime
+
+
+@world.table(public=True)
+class Walk(Row):
+    """Somebody on the way. Where they are meanwhile is a matter of the clock (`whereabouts`): no row has to change."""
+
+    character_id: PrimaryKey[u64]
+    start: Point
+    to: Point
+    began_at: datetime
+    arrives_at: datetime
 
 
 @world.table(public=True)
@@ -125,7 +139,44 @@ def name_of(ctx: ReducerContext, character_id: int) -> str:
 
 def move_to(ctx: ReducerContext, character_id: int, place: Point) -> None:
     """Set a character somewhere."""
+    ctx.db[Walk].delete(character_id)
     ctx.db[Character].update(character(ctx, character_id).replace(at=place))
+
+
+def whereabouts(ctx: ReducerContext, character_id: int) -> Point:
+    """Where a character is at this moment, also when it is on the way."""
+    walk = ctx.db[Walk].get(character_id)
+    if walk is None:
+        return character(ctx, character_id).at
+    if ctx.now >= walk.arrives_at:
+        return walk.to
+    part = (ctx.now - walk.began_at) / (walk.arrives_at - walk.began_at)
+    return Point(
+        x=round(walk.start.x + (walk.to.x - walk.start.x) * part),
+        y=round(walk.start.y + (walk.to.y - walk.start.y) * part),
+    )
+
+
+def distance(a: Point, b: Point) -> float:
+    """As the crow flies."""
+    return math.dist((a.x, a.y), (b.x, b.y))
+
+
+def set_out(ctx: ReducerContext, character_id: int, to: Point, pace: timedelta) -> datetime:
+    """Begin to walk from where one is, at so much time for a step; when one will be there."""
+    halt(ctx, character_id)
+    start = character(ctx, character_id).at
+    arrives = ctx.now + pace * distance(start, to)
+    if arrives > ctx.now:
+        ctx.db[Walk].insert(Walk(character_id=character_id, start=start, to=to, began_at=ctx.now, arrives_at=arrives))
+    return arrives
+
+
+def halt(ctx: ReducerContext, character_id: int) -> Point:
+    """Stop, wherever one has come to."""
+    here = whereabouts(ctx, character_id)
+    move_to(ctx, character_id, here)
+    return here
 
 
 def hurt(ctx: ReducerContext, character_id: int, amount: int) -> int:
@@ -199,6 +250,12 @@ def _add_gold(ctx: ReducerContext, owner_id: int, amount: int) -> None:
 
 
 # --- things
+
+
+def kind_of(ctx: ReducerContext, item_id: int) -> str:
+    """What a thing is, also when it is gone."""
+    item = ctx.db[Item].get(item_id)
+    return item.kind if item is not None else "thing"
 
 
 def owned_item(ctx: ReducerContext, item_id: int, owner_id: int) -> Item:

@@ -6,11 +6,13 @@ committed is on disk. Start with `Module`, `Row` and `Database`.
 
 from typing import TYPE_CHECKING, Any
 
+from gamedb.caller import Caller
 from gamedb.checking import CheckReport
 from gamedb.clock import Clock, ManualClock, SystemClock
+from gamedb.codegen.files import Generation
 from gamedb.commit import Commit, TableChanges
 from gamedb.context import ProcedureContext, ReducerContext, ViewContext
-from gamedb.database import Caller, Database
+from gamedb.database import Database
 from gamedb.errors import (
     ArgumentError,
     ColumnError,
@@ -26,6 +28,7 @@ from gamedb.errors import (
     SchemaChangeRefused,
     SchemaError,
     StorageError,
+    TokenError,
     TransactionError,
     UnknownName,
     WireError,
@@ -72,6 +75,7 @@ __all__ = [
     "DatabaseLocked",
     "ForeignFile",
     "GamedbError",
+    "Generation",
     "Identity",
     "Index",
     "ManualClock",
@@ -94,6 +98,7 @@ __all__ = [
     "SystemClock",
     "Table",
     "TableChanges",
+    "TokenError",
     "TransactionError",
     "Unique",
     "UnknownName",

@@ -12,11 +12,14 @@ import threading
 from collections.abc import Sequence as SequenceOf
 from datetime import timedelta
 from threading import TIMEOUT_MAX
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gamedb.module import Resolved
 from gamedb.store import RowChange, Store, TableData
 from gamedb.store.index import Sequence
+
+if TYPE_CHECKING:
+    from gamedb.storage.adhoc import AdHocLimits, SqlAnswer
 
 RESERVED_NUMBERS: Final = 4096
 """How many auto-increment numbers of a table are reserved at a time: a crash skips at most what was reserved."""
@@ -30,7 +33,8 @@ class Durability:
     def __init__(self, path: str | os.PathLike[str], module: Resolved, store: Store, *, quiet: bool = False) -> None:
         from gamedb.storage import Writer, open_storage
 
-        schemas = {name: data.schema for name, data in store.tables.items()}
+        self._target = (path, module.name)
+        self._schemas = schemas = {name: data.schema for name, data in store.tables.items()}
         progress = None if quiet else sys.stderr
         self._storage = open_storage(path, schemas, module.migrations, name=module.name, progress=progress)
         self._sequences = [data.sequence for data in store.tables.values() if data.sequence is not None]
@@ -82,6 +86,13 @@ class Durability:
     def flush(self, timeout: timedelta | None) -> None:
         """Return when all that was submitted is on disk; `WriteFailed` or `TimeoutError` otherwise."""
         self.writer.flush(timeout=None if timeout is None else min(timeout.total_seconds(), TIMEOUT_MAX))
+
+    def ask(self, sql: str, limits: AdHocLimits | None) -> SqlAnswer:
+        """The answer to a query over what is on disk; from any thread."""
+        from gamedb.storage.adhoc import ask
+
+        path, name = self._target
+        return ask(path, self._schemas, sql, name=name, limits=limits)
 
     def close(self) -> None:
         """Write what is left, give unused numbers back, release the file; `WriteFailed` when something is lost.

@@ -102,3 +102,23 @@ class QueryError(GamedbError, ValueError):
     def __init__(self, message: str, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
+
+
+class TokenError(GamedbError):
+    """A token that was given and cannot be accepted.
+
+    `code`: `malformed`, `too_long`, `algorithm`, `claims`, `signature`, `expired`, `not_yet_valid`, `issuer`,
+    `audience`, `identity`, `missing`, `scheme`, or `issuer_unreachable` (the only one that another try may mend).
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ConnectionLost(GamedbError, ConnectionError):
+    """There is no connection to the server, or it ended before an answer came: a call may or may not have happened."""
+
+
+class CallFailed(GamedbError):
+    """A call that a server could not do: an unknown name, arguments that do not fit, or a bug (its log says more)."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
+from msgspec import UNSET, UnsetType
+
 from .context import WorkflowContext
 from .definition import WorkflowDefinition
 from .subroutine import Subroutine
@@ -23,19 +25,22 @@ def workflow(
 @overload
 def workflow(function: Callable[[ContextT], Coroutine[Any, Any, ResultT]], /) -> WorkflowDefinition[None, ResultT]: ...
 @overload
-def workflow(*, name: str | None = None, version: int = 1, retention: timedelta | None = None) -> Workflow: ...
+def workflow(
+    *, name: str | None = None, version: int = 1, retention: timedelta | UnsetType | None = UNSET
+) -> Workflow: ...
 def workflow(
     function: Callable[..., Any] | None = None,
     /,
     *,
     name: str | None = None,
     version: int = 1,
-    retention: timedelta | None = None,
+    retention: timedelta | UnsetType | None = UNSET,
 ) -> Any:
     """Compile `async def name(ctx: WorkflowContext, init: SomeStruct) -> Result` into a durable workflow.
 
     `name` is what states and tables call it (the function's name by default), `version` goes into every
-    state, `retention` is how long finished runs are kept. Raises `CompileError` with file, line and remedy.
+    state, `retention` is how long finished runs are kept (`None`: for ever; by default as `install` says).
+    Raises `CompileError` with file, line and remedy.
     """
     decorate = Workflow(name, version, retention)
     return decorate if function is None else decorate(function)
@@ -44,7 +49,7 @@ def workflow(
 class Workflow:
     """`@workflow(...)` with arguments."""
 
-    def __init__(self, name: str | None, version: int, retention: timedelta | None) -> None:
+    def __init__(self, name: str | None, version: int, retention: timedelta | UnsetType | None) -> None:
         self._name, self._version, self._retention = name, version, retention
 
     @overload

@@ -54,11 +54,17 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
     """A compiled workflow. Made by `@workflow`.
 
     `name` and `version` are saved in every state. `init_type` and `result_type` are its annotations
-    (NoneType where there is none), `retention` how long its finished runs are kept.
+    (NoneType where there is none), `retention` how long its finished runs are kept
+    (None: for ever; UNSET: as `install` says).
     """
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str | None, version: int, retention: timedelta | None
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None,
+        version: int,
+        retention: timedelta | msgspec.UnsetType | None,
     ) -> None:
         self.function = function
         self.name = name or function.__name__

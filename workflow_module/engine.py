@@ -306,8 +306,8 @@ class Engine:
     def retention_of(self, workflow_type: str) -> timedelta | None:
         """How long finished runs of this type are kept; None: for ever."""
         definition = self.definitions.get(workflow_type)
-        own = definition.retention if definition is not None else None
-        return own if own is not None else self.retention
+        own = definition.retention if definition is not None else msgspec.UNSET
+        return own if own is not msgspec.UNSET else self.retention
 
     def run(self, ctx: ReducerContext) -> Run:
         """The engine's work in this transaction: inside a step its own, else a new one.

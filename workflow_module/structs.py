@@ -1,14 +1,13 @@
-"""Struct bases of the workflow language: frozen msgspec Structs that type checkers understand.
+"""What payloads and states are made of: `gamedb`'s Struct, `Signal` on top of it, and the plain-JSON alias.
 
-This room holds the one seam to `gamedb`'s own Struct base and the plain-JSON alias. It knows nothing of
-workflows, waits or the compiler.
+It knows nothing of workflows, waits or the compiler.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
+from gamedb import Struct
 
 if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -21,33 +20,7 @@ else:
         """
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class FrozenMeta(msgspec.StructMeta):
-    """Makes Structs frozen unless `frozen=False` is written; any other option is msgspec's."""
-
-    def __new__(
-        mcls: type[FrozenMeta], name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
-    ) -> FrozenMeta:
-        options.setdefault("frozen", True)
-        return super().__new__(mcls, name, bases, namespace, **options)
-
-
-if TYPE_CHECKING:
-    # Not under msgspec.Struct: in mypy its own transform would win over `frozen_default`.
-    class Struct(metaclass=FrozenMeta):
-        def replace(self, **changes: Any) -> Self: ...
-else:
-
-    class Struct(msgspec.Struct, metaclass=FrozenMeta):
-        """Base of init, result and state types: typed fields, positional or by keyword, frozen by default.
-
-        >>> class BuffInit(Struct):
-        ...     duration: timedelta
-        """
-
-        def replace(self, **changes: Any) -> Self:
-            """A copy with some fields changed. Raises `TypeError` for a field that there is not."""
-            return msgspec.structs.replace(self, **changes)
+__all__ = ["Json", "Signal", "Struct"]
 
 
 class Signal(Struct):

@@ -10,13 +10,13 @@ import os
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from gamedb.errors import DatabaseLocked, ForeignFile, StorageError
+from gamedb.errors import DatabaseLocked, ForeignFile, QueryError, StorageError
 from gamedb.storage import meta
 
 try:
@@ -144,3 +144,86 @@ def _connect(url: URL, schema: str, label: str) -> Connection:
         return _engine(url, schema).connect()
     except DBAPIError as error:
         raise StorageError(f"{label} cannot be opened: {error.orig}") from None
+
+
+class ReadCursor:
+    """The rows of one query, fetched piece by piece."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any], schema: str) -> None:
+        self._cursor = cursor
+        self._schema = schema
+        self.names: list[str] = []
+        """Of the columns, after the first `fetch`."""
+        self.origins: list[tuple[str, str]] = []
+        """For each column the table and column that it is, both empty where it is computed."""
+
+    def fetch(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows, at most so many; none at the end."""
+        self._cursor.execute(f"FETCH FORWARD {count} FROM gamedb_answer".encode())
+        result = self._cursor.pgresult
+        rows = self._cursor.fetchall()
+        if result is not None and not self.names:
+            columns = range(result.nfields)
+            self.names = [(result.fname(i) or b"").decode() for i in columns]
+            numbers = [(result.ftable(i), result.ftablecol(i)) for i in columns]
+            self.origins = self._found(numbers)
+        return rows
+
+    def _found(self, numbers: list[tuple[int, int]]) -> list[tuple[str, str]]:
+        self._cursor.execute(
+            "SELECT c.oid, a.attnum, c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+            "WHERE c.relnamespace = to_regnamespace(quote_ident(%s)) AND c.oid = ANY(%s)",
+            (self._schema, [table for table, _ in numbers if table]),
+        )
+        names = {(oid, number): (table, column) for oid, number, table, column in self._cursor.fetchall()}
+        return [names.get(number, ("", "")) for number in numbers]
+
+
+@contextmanager
+def read_only_cursor(url: URL, name: str, sql: str, milliseconds: int, read_only: str) -> Iterator[ReadCursor]:
+    """A query in a read-only transaction of its own with a time limit; `QueryError` says what is wrong with it.
+
+    It is declared as a cursor by the protocol that takes one statement only, so that it cannot be anything else.
+    """
+    schema = _schema_name(name)
+    engine = _engine(url, schema)
+    try:
+        with closing(engine.raw_connection()) as raw:
+            driver = raw.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            with driver.cursor() as cursor:
+                cursor.execute("START TRANSACTION READ ONLY")
+                cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}".encode())
+                declared = driver.pgconn.exec_params(
+                    f"DECLARE gamedb_answer NO SCROLL CURSOR FOR {sql.strip().rstrip(';')}".encode(), []
+                )
+                if declared.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+                    raise QueryError(_problem(declared, read_only))
+                yield ReadCursor(cursor, schema)
+    except DBAPIError as error:
+        raise StorageError(f"{_label(url, schema)} cannot be read: {error.orig}") from None
+    except psycopg.errors.QueryCanceled:
+        raise QueryError(
+            f"the query took longer than {milliseconds / 1000:g} s and was stopped; ask for less, or use an index"
+        ) from None
+    except psycopg.Error as error:
+        text = (error.diag.message_primary or str(error)).strip()
+        raise QueryError(read_only if "read-only transaction" in text else text) from None
+    finally:
+        engine.dispose()
+
+
+def _problem(result: psycopg.pq.abc.PGresult, read_only: str) -> str:
+    state = (result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode()
+    text = (result.error_field(psycopg.pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode()
+    if "multiple commands" in text:
+        return "one statement at a time; send the rest by itself"
+    if state == "25006" or ("syntax error" in text and _is_change(result)):
+        return read_only
+    return text
+
+
+def _is_change(result: psycopg.pq.abc.PGresult) -> bool:
+    text = (result.error_field(psycopg.pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode().lower()
+    verbs = ("insert", "update", "delete", "merge", "create", "drop", "alter", "truncate", "copy", "call", "do", "set")
+    return any(f'at or near "{verb}"' in text for verb in verbs)

@@ -34,3 +34,12 @@ def test_a_server_that_was_down_does_not_have_longer_days() -> None:
     assert time_of(stage) == (11, "day")
     stage.wait(minutes=17)
     assert time_of(stage) == (11, "dusk")
+
+
+def test_days_that_nobody_saw_are_counted_and_not_played() -> None:
+    stage = Stage(module)
+    stage.db.call(begin_the_world)
+    stage.clock.advance(timedelta(days=365))
+    stage.db.run_due()
+    assert time_of(stage) == (1 + 365 * 24 * 60 // 34, "night")
+    assert len(stage.announced) < 10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from examples.patrol import PatrolResult, module, order_attack, post_guard, report_threat, stand_down
 from examples.stage import Stage
-from examples.world import Point
+from examples.world import Point, Walk
 
-ROUND = [Point(4, 0), Point(4, 4), Point(0, 4)]
+ROUND = [Point(4, 0), Point(4, 4), Point(0, 4), Point(0, 0)]
 
 
 def test_it_walks_its_round() -> None:
@@ -17,9 +17,19 @@ def test_it_walks_its_round() -> None:
     for _ in range(4):
         stage.wait(seconds=7)
         seen.append(stage.character(guard).at)
-    assert seen == [*ROUND, Point(0, 4)]
+    assert seen == ROUND
     stage.wait(seconds=4)
     assert stage.character(guard).at == Point(4, 0)
+
+
+def test_a_threat_on_the_way_stops_it_where_it_is() -> None:
+    stage = Stage(module)
+    guard, bandit = stage.place("the guard"), stage.place("the bandit")
+    stage.db.call(post_guard, guard, ROUND)
+    stage.wait(seconds=3)
+    stage.db.call(report_threat, guard, bandit)
+    assert stage.character(guard).at == Point(3, 0)
+    assert not list(stage.db.read(Walk))
 
 
 def test_a_threat_is_fought_and_then_the_guard_goes_home_and_on() -> None:

@@ -490,6 +490,18 @@ def test_retention_none_keeps_for_ever_and_the_default_is_seven_days() -> None:
     assert week.flows.find(two) is None
 
 
+def test_a_workflow_can_be_kept_for_ever_where_others_are_deleted() -> None:
+    @workflow(retention=None)
+    async def chronicle(ctx: WorkflowContext) -> int:
+        return 7
+
+    game = Game([chronicle, first], retention=timedelta(days=1))
+    one, two = game.flows.start(chronicle, None), game.flows.start(first, None)
+    game.advance(10_000 * 86_400)
+    assert game.flows.result(one) == 7
+    assert game.flows.find(two) is None
+
+
 @workflow
 async def swallows_exceptions(ctx: WorkflowContext) -> str:
     try:

@@ -1,0 +1,67 @@
+"""The arena, put together.
+
+    gamedb start examples.arena.module:module --static examples/arena/web/dist
+
+The workflows are those of the examples, unchanged; here they meet in one world, and one `install` runs them all.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from examples.arena import bots, spells, wilds
+from examples.arena.deeds import deeds
+from examples.arena.heroes import heroes
+from examples.arena.lair import DRAGON_STRENGTH, LairInit, lair
+from examples.arena.market import market
+from examples.arena.realm import PLACES, Bank, Place, Role, plant, realm, settle, the_place
+from examples.auction import auction
+from examples.boss_fight import boss_add, boss_fight
+from examples.buff import buff
+from examples.combat import combat
+from examples.day_night import Day, day_night
+from examples.patrol import patrol
+from examples.quest import quest
+from examples.respawn import respawn
+from examples.world import Character, Item
+from gamedb import Module, ReducerContext
+from workflow_module import install
+
+GOLD = 50_000
+"""All the gold there is at first."""
+HERBS = 12
+MINUTE = timedelta(seconds=3.5)
+"""How long a minute takes in the arena: a day of it takes two of ours."""
+
+module = Module("arena")
+for part in (realm, heroes, deeds, market, bots.bots):
+    module.include(part)
+
+engine = install(
+    module,
+    [auction, boss_add, boss_fight, buff, combat, day_night, lair, patrol, quest, respawn],
+    retention=timedelta(minutes=2),
+)
+
+
+@module.init
+def create(ctx: ReducerContext) -> None:
+    """The first day."""
+    keeper = ctx.db[Character].insert(Character(name="the bank", gold=GOLD, at=the_place("market")))
+    settle(ctx, keeper, Role.Folk)
+    ctx.db[Bank].insert(Bank(character_id=keeper.id))
+    for kind, (name, at) in PLACES.items():
+        ctx.db[Place].insert(Place(kind=kind, name=name, at=at))
+    miller = ctx.db[Character].insert(Character(name="the miller", gold=200, at=the_place("mill")))
+    settle(ctx, miller, Role.Folk)
+    for _ in range(HERBS):
+        plant(ctx, ctx.db[Item].insert(Item(kind="herb")))
+    wilds.populate(ctx)
+    spells.bring_in(ctx)
+    bots.begin(ctx)
+    dragon = ctx.db[Character].insert(
+        Character(name="the dragon", hp=0, hp_max=1, strength=DRAGON_STRENGTH, at=the_place("lair"))
+    )
+    settle(ctx, dragon, Role.Boss)
+    engine.start(ctx, day_night, Day(number=1, begins=ctx.now, minute=MINUTE), correlation_id="the sun")
+    engine.start(ctx, lair, LairInit(boss=dragon.id), entity_id=dragon.id, correlation_id="the lair")

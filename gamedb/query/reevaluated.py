@@ -1,0 +1,54 @@
+"""Follows queries with a JOIN under client visibility filters with one: answers them again when what they read changes.
+
+That is always right and never cheap. Such queries on one table are followed by `retested`, and filters without a JOIN
+become part of a query's condition.
+"""
+
+from __future__ import annotations
+
+from gamedb.bags import without
+from gamedb.commit import Commit
+from gamedb.query.access import Reader, check_count
+from gamedb.query.live import Counters, LiveQuery, Touched
+from gamedb.schema import Row
+
+
+class Reevaluated:
+    """The queries whose answers are kept, and compared with the next ones."""
+
+    def __init__(self, reader: Reader, counters: Counters) -> None:
+        self._reader = reader
+        self._counters = counters
+        self._by_table: dict[str, dict[LiveQuery, None]] = {}
+
+    def add(self, live: LiveQuery) -> None:
+        live.bag = self._reader.select(live.query, live.condition)
+        for table in live.query.reads:
+            self._by_table.setdefault(table, {})[live] = None
+
+    def remove(self, live: LiveQuery) -> None:
+        for table in live.query.reads:
+            lives = self._by_table[table]
+            del lives[live]
+            if not lives:
+                del self._by_table[table]
+
+    def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
+        check_count(live.bag, rows_max)
+        return list(live.bag)
+
+    def commit(self, commit: Commit, touched: Touched) -> None:
+        lives: dict[LiveQuery, None] = {}
+        for name in commit.changes:
+            lives |= self._by_table.get(name, {})
+        for live in lives:
+            touched[live] = None
+            query = live.query
+            if query.is_event:
+                events = commit.changes.get(query.name)
+                live.inserted = [] if events is None else self._reader.select(query, live.condition, events.inserted)
+                continue
+            self._counters.queries_reevaluated += 1
+            before, live.bag = live.bag, self._reader.select(query, live.condition)
+            live.deleted = without(before, live.bag, live.exact)
+            live.inserted = without(live.bag, before, live.exact)

@@ -1,0 +1,1 @@
+"""The server: the only room that knows HTTP, websockets and asyncio."""

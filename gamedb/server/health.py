@@ -1,0 +1,64 @@
+"""Whether a hosted database does its work: schedules fire, commits reach the disk, updates reach clients.
+
+A database can answer calls while its schedules or deliveries stand still, so each is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from gamedb.columns import to_micros
+from gamedb.server.hosted import Hosted
+
+OVERDUE_SECONDS_MAX: Final = 30.0
+"""How late the oldest scheduled firing may be."""
+WRITE_LAG_SECONDS_MAX: Final = 30.0
+"""How long what is committed may wait for the disk."""
+DELIVERY_LAG_SECONDS_MAX: Final = 30.0
+"""How long the oldest update may wait for its client."""
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one database."""
+
+    overdue_seconds: float
+    """The age of the oldest scheduled row that should have fired; 0 when none is due."""
+    write_lag_seconds: float
+    delivery_lag_seconds: float
+    problems: tuple[str, ...]
+    """What is wrong, each with what it hints at; nothing when the database is healthy."""
+
+
+def health_of(hosted: Hosted) -> Health:
+    """Look at a database now."""
+    db = hosted.db
+    overdue, write_lag, delivery_lag = overdue_seconds(hosted), seconds(db.write_lag), hosted.delivery_lag_seconds()
+    problems = []
+    if db.failure is not None:
+        problems.append(f"it takes no transactions: {db.failure}")
+    if overdue > OVERDUE_SECONDS_MAX:
+        problems.append(f"a scheduled row is {overdue:.0f} s late: schedules have stopped, or reducers are too slow")
+    if write_lag > WRITE_LAG_SECONDS_MAX:
+        problems.append(f"commits have been waiting for the disk for {write_lag:.0f} s")
+    if delivery_lag > DELIVERY_LAG_SECONDS_MAX:
+        problems.append(f"an update has been waiting for its client for {delivery_lag:.0f} s")
+    return Health(
+        overdue_seconds=overdue,
+        write_lag_seconds=write_lag,
+        delivery_lag_seconds=delivery_lag,
+        problems=tuple(problems),
+    )
+
+
+def overdue_seconds(hosted: Hosted) -> float:
+    """The age of the oldest scheduled row that should have fired."""
+    due = None if hosted.db.failure is not None else hosted.db.next_due
+    return 0.0 if due is None else max(0.0, (hosted.db.clock.micros() - to_micros(due)) / 1_000_000)
+
+
+def seconds(duration: timedelta) -> float:
+    """A duration as seconds."""
+    return duration.total_seconds()

@@ -1,0 +1,78 @@
+"""How HTTP answers look when something is wrong: a status, and a text that says what to do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+
+from gamedb.errors import DatabaseClosed, QueryError, StorageError, TokenError, WireError
+
+_log: Final = logging.getLogger("gamedb.server")
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Refused(Exception):
+    """An answer other than success."""
+
+    def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers
+
+    def response(self) -> Response:
+        """The answer itself."""
+        return PlainTextResponse(self.text, self.status, self.headers)
+
+
+def refusal(error: Exception) -> Refused:
+    """What an exception means over HTTP. An unexpected one is logged, and told without its text."""
+    match error:
+        case Refused():
+            return error
+        case TokenError(code="issuer_unreachable"):
+            return Refused(503, str(error), {"retry-after": "30"})
+        case TokenError(code="scheme"):
+            return Refused(400, str(error))
+        case TokenError(code=code):
+            return Refused(
+                401, str(error), {"www-authenticate": f'Bearer error="invalid_token", error_description="{code}"'}
+            )
+        case WireError() | QueryError():
+            return Refused(400, str(error))
+        case DatabaseClosed() | StorageError():
+            return Refused(503, str(error))
+        case HTTPException():
+            return Refused(error.status_code, error.detail, error.headers)
+    _log.error("an HTTP request failed: %r", error, exc_info=error)
+    return Refused(500, "internal error; the server's log says more")
+
+
+def guarded(handler: Handler) -> Handler:
+    """The handler with its errors as answers."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        except Exception as error:
+            return refusal(error).response()
+
+    return answer
+
+
+async def read_body(request: Request, bytes_max: int) -> bytes:
+    """The body of a request; refuses one that is longer before it is all here."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > bytes_max:
+            raise Refused(413, f"the body is longer than {bytes_max} bytes; send less at a time")
+    return bytes(body)

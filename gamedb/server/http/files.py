@@ -1,0 +1,50 @@
+"""A directory of static files, such as the page of a game.
+
+Nothing outside of the directory is served, and nothing whose name begins with a dot.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from gamedb.errors import StorageError
+
+
+class PublicFiles(StaticFiles):
+    """The files of a directory; a directory in it is its `index.html`."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory=directory, html=True)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if any(part.startswith(".") and part != "." for part in path.replace("\\", "/").split("/")):
+            raise HTTPException(404)
+        try:
+            return await super().get_response(path, scope)
+        except (ValueError, OSError):  # a NUL in the path, a name that is too long
+            raise HTTPException(404) from None
+
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        response = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
+        response.headers.setdefault("x-content-type-options", "nosniff")
+        response.headers.setdefault("cache-control", "no-cache")
+        return response
+
+
+def check_directory(directory: Path, data_dir: Path | None) -> None:
+    """`StorageError` unless the directory exists and neither holds the data nor lies in it."""
+    if not directory.is_dir():
+        raise StorageError(f"static files: {directory} is not a directory")
+    if data_dir is None:
+        return
+    static, data = directory.resolve(), data_dir.resolve()
+    if static in (data, *data.parents) or data in static.parents:
+        raise StorageError(
+            f"static files: {directory} and the data directory {data_dir} lie in each other, so keys and data would be "
+            "served to everybody; move one of them"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
@@ -320,6 +320,7 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         return self.code.program.dump()
 
 
+@lru_cache(maxsize=1024)
 def procedure_result(procedure: Any) -> Any:
     """The annotated result type of a procedure."""
     import typing

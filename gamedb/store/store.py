@@ -135,14 +135,13 @@ class Store:
         if frame is None:  # nothing was written outside of it: its journals are those of the outer level
             self._frames.pop()
             return
-        places = {table: place for place, table in enumerate(frame.touched)}
         for table in self._touched:
             journal, sequence_saved = table.journal, table.sequence_saved
-            place = places.get(table)
-            if place is None:
+            if table not in frame.touched:  # they are few
                 frame.saved.append((journal, sequence_saved))
                 frame.touched.append(table)
                 continue
+            place = frame.touched.index(table)
             outer, outer_sequence_saved = frame.saved[place]
             assert outer is not None
             assert journal is not None

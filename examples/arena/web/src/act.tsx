@@ -1,0 +1,137 @@
+// What the player does. Some things need to be near: then the page walks there first, and goes on doing them.
+
+import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useSpacetimeDB } from 'spacetimedb/react';
+import type { DbConnection } from './bindings';
+import { serverNow } from './clock';
+import { useToast } from './toasts';
+import { apart, ms, spotOf, useWorld, type Spot, type World } from './world';
+
+const REACH = 95; // a little less than the server's, which measures at another moment
+const LOOK_MS = 200;
+
+export type Intent =
+  | { kind: 'attack'; target: bigint }
+  | { kind: 'pick'; item: bigint }
+  | { kind: 'quest'; giver: bigint };
+
+type Reducers = DbConnection['reducers'];
+
+export interface Actions {
+  intent: Intent | null;
+  /** Call a reducer; its refusal becomes a message. */
+  call: (what: (reducers: Reducers) => Promise<void>) => Promise<boolean>;
+  /** Walk somewhere; what was intended is forgotten. */
+  walk: (to: Spot) => void;
+  /** Do this as soon as it is near enough, and walk there until then. */
+  intend: (intent: Intent | null) => void;
+}
+
+const Context = createContext<Actions | null>(null);
+
+export function useActions(): Actions {
+  const actions = useContext(Context);
+  if (actions === null) throw new Error('useActions is for what is inside of <ActionsProvider>');
+  return actions;
+}
+
+export function ActionsProvider({ children }: { children: ReactNode }) {
+  const { getConnection } = useSpacetimeDB();
+  const toast = useToast();
+  const world = useWorld();
+  const seen = useRef<World>(world);
+  const [intent, setIntent] = useState<Intent | null>(null);
+  useEffect(() => {
+    seen.current = world;
+  }, [world]);
+
+  const call = useCallback<Actions['call']>(
+    async (what) => {
+      const connection = getConnection() as DbConnection | null;
+      if (connection === null || !seen.current.live) {
+        toast('error', 'Not connected: wait a moment.');
+        return false;
+      }
+      try {
+        await what(connection.reducers);
+        return true;
+      } catch (error) {
+        toast('error', sentence(error instanceof Error ? error.message : String(error)));
+        return false;
+      }
+    },
+    [getConnection, toast],
+  );
+
+  const walk = useCallback<Actions['walk']>(
+    (to) => {
+      setIntent(null);
+      void call((reducers) => reducers.move({ x: Math.round(to.x), y: Math.round(to.y) }));
+    },
+    [call],
+  );
+
+  useEffect(() => {
+    if (intent === null) return;
+    let busy = false;
+    let walkedTo: Spot | null = null;
+    const timer = setInterval(() => {
+      const now = serverNow();
+      const state = seen.current;
+      const target = state.live ? spotOfIntent(state, intent, now) : null;
+      if (busy || state.me === undefined || !state.live) return;
+      if (target === null || state.me.hp === 0) {
+        setIntent(null);
+        return;
+      }
+      if (apart(spotOf(state, state.me, now), target) > REACH) {
+        if (walkedTo === null || apart(walkedTo, target) > 40 || !state.walks.has(state.me.id)) {
+          walkedTo = target;
+          busy = true;
+          const beside = { x: Math.round(target.x), y: Math.round(Math.min(630, target.y + 30)) };
+          void call((reducers) => reducers.move(beside)).then((done) => {
+            busy = false;
+            if (!done) setIntent(null);
+          });
+        }
+        return;
+      }
+      if (intent.kind === 'attack' && ms(state.figures.get(state.me.id)!.readyAt) > now) return;
+      busy = true;
+      void call((reducers) => perform(reducers, intent)).then((done) => {
+        busy = false;
+        if (!done || intent.kind !== 'attack') setIntent(null);
+      });
+    }, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [intent, call]);
+
+  const actions = useMemo<Actions>(() => ({ intent, call, walk, intend: setIntent }), [intent, call, walk]);
+  return <Context.Provider value={actions}>{children}</Context.Provider>;
+}
+
+function perform(reducers: Reducers, intent: Intent): Promise<void> {
+  switch (intent.kind) {
+    case 'attack':
+      return reducers.attack({ target: intent.target });
+    case 'pick':
+      return reducers.pickUp({ itemId: intent.item });
+    case 'quest':
+      return reducers.acceptQuest({ giver: intent.giver });
+  }
+}
+
+function spotOfIntent(world: World, intent: Intent, now: number): Spot | null {
+  if (intent.kind === 'pick') {
+    const item = world.items.find((row) => row.id === intent.item && row.ownerId === undefined);
+    return item?.at ?? null;
+  }
+  const who = world.characters.get(intent.kind === 'attack' ? intent.target : intent.giver);
+  if (who === undefined || (intent.kind === 'attack' && who.hp === 0)) return null;
+  return spotOf(world, who, now);
+}
+
+function sentence(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + (/[.!?]$/.test(trimmed) ? '' : '.');
+}

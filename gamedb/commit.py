@@ -62,6 +62,11 @@ class Commit:
         """The changed tables by name."""
 
     @property
+    def micros(self) -> int:
+        """`ctx.micros` of the transaction."""
+        return self._micros
+
+    @property
     def timestamp(self) -> datetime:
         """`ctx.now` of the transaction."""
         return from_micros(self._micros)

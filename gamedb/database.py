@@ -44,6 +44,8 @@ from gamedb.types import ConnectionId, Identity
 from gamedb.watchdog import watch
 
 if TYPE_CHECKING:
+    from gamedb.server.limits import Limits
+    from gamedb.server.serve import Serving
     from gamedb.storage import Writer
     from gamedb.storage.adhoc import AdHocLimits, SqlAnswer
 
@@ -92,6 +94,7 @@ class Database:
         self.lock = threading.RLock()
         self.last_tx_id = 0
         """The number of the last commit."""
+        self.path = None if path is None else os.fspath(path)
         self._seed = os.urandom(16).hex() if seed is None else seed
         self._random_uses = 0
         self.running: tuple[str, float, int] | None = None
@@ -533,6 +536,35 @@ class Database:
     async def run_async(self) -> None:
         """Drive schedules from the running asyncio loop, until cancelled."""
         await drive(self._scheduler, self.clock)
+
+    async def serve(
+        self,
+        listen: str = "127.0.0.1:3000",
+        *,
+        name: str | None = None,
+        keys: str | os.PathLike[str] | None = None,
+        operators: Iterable[Identity] = (),
+        static: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        ready: Callable[[Serving], None] | None = None,
+    ) -> None:
+        """Serve clients from the running asyncio loop until cancelled (or `Serving.stop`), and drive schedules there.
+
+        `listen`: HOST:PORT, where port 0 takes any that is free. `name`: how clients call the database; by default as
+        its module. `keys`: the directory of the keys that sign tokens; by default beside the file of the database, or
+        with the process when there is none. `operators`: who may call and read what is private. `static`: a directory
+        of files for browsers. `limits`: what a client may use up. `ready` gets the `Serving` once clients can come.
+        """
+        from gamedb.server.embedded import serve_database  # its room is slow to import
+
+        await serve_database(
+            self, listen, name=name, keys=keys, operators=operators, static=static, limits=limits, ready=ready
+        )
+
+    @property
+    def drives_schedules(self) -> bool:
+        """Whether `run` does."""
+        return self._thread is not None
 
     def report_failure(self, name: str, error: BaseException) -> None:
         """Log an exception that nobody else will see."""

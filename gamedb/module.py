@@ -41,6 +41,13 @@ class Check(msgspec.Struct, frozen=True):
     function: Callable[[CheckReport], None]
 
 
+class RowCount(msgspec.Struct, frozen=True):
+    """A table whose rows servers count by the values of some columns."""
+
+    row: type[Row]
+    by: tuple[str, ...]
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """A module with everything that it includes, checked as a whole."""
 
@@ -54,6 +61,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     checks: list[Check]
     openings: list[Callable[[ReducerContext], object]]
     generators: list[Callable[[Generation], None]]
+    row_counts: list[RowCount]
 
 
 class Module:
@@ -73,6 +81,7 @@ class Module:
         self._checks: list[Check] = []
         self._openings: list[Callable[[ReducerContext], object]] = []
         self._generators: list[Callable[[Generation], None]] = []
+        self._row_counts: list[RowCount] = []
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -236,6 +245,13 @@ class Module:
         self._generators.append(function)
         return function
 
+    def count_rows(self, row: type[Row], *by: str) -> None:
+        """Let servers show in their metrics how many rows of a table there are for each value of these columns.
+
+        The numbers are kept up with each commit, so choose columns with few different values, such as a status.
+        """
+        self._row_counts.append(RowCount(row, by))
+
     def include(self, other: Module) -> None:
         """Take in everything that another module declares, also what it declares later. Twice is once."""
         if other is self:
@@ -257,6 +273,7 @@ class Module:
         checks: list[Check] = []
         openings: list[Callable[[ReducerContext], object]] = []
         generators: list[Callable[[Generation], None]] = []
+        row_counts: list[RowCount] = []
         owners: dict[str, str] = {}
         for module in self._modules():
             for schema in module._tables:
@@ -278,10 +295,13 @@ class Module:
             filters += module._visibility_filters
             checks += module._checks
             openings += module._openings
+            row_counts += module._row_counts
             generators += module._generators
         for name in functions:
             if functions[name].kind == "view" and name in tables:
                 raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
+        for count in row_counts:
+            _check_count(count, tables.values())
         for schema in tables.values():
             if schema.scheduled is not None:
                 functions[schema.scheduled] = _scheduled(schema, functions)
@@ -295,6 +315,7 @@ class Module:
             checks=checks,
             openings=openings,
             generators=generators,
+            row_counts=row_counts,
         )
 
     def _modules(self) -> list[Module]:
@@ -325,6 +346,16 @@ def _check_row_is_new(schema: TableSchema, tables: Iterable[TableSchema]) -> Non
         if other.row is schema.row:
             what = f"table {other.name!r} and table {schema.name!r}"
             raise SchemaError(f"{schema.row.__name__} is the row of both {what}; ctx.db could not tell them apart")
+
+
+def _check_count(count: RowCount, tables: Iterable[TableSchema]) -> None:
+    schema = next((table for table in tables if table.row is count.row), None)
+    if schema is None:
+        raise SchemaError(f"count_rows: {count.row.__name__} is not a table of the module")
+    columns = [column.name for column in schema.columns]
+    for name in count.by:
+        if name not in columns:
+            raise SchemaError(f"count_rows: table {schema.name!r} has no column {name!r}; it has {', '.join(columns)}")
 
 
 def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:

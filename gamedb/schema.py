@@ -15,13 +15,11 @@ from gamedb.columns import (
     ColumnType,
     FloatType,
     IntType,
-    ListType,
     OptionType,
-    ProductType,
     ScheduleAtType,
-    SumType,
     check_equality,
     column_type,
+    has_float,
     resolve_hints,
     struct_defaults,
 )
@@ -284,16 +282,3 @@ def _as_scheduled(schema: TableSchema) -> TableSchema:
     if schema.primary_key is None or schema.column(schema.primary_key).type.name != "u64":
         raise SchemaError(f"{where} needs a key: scheduled_id: PrimaryKey[AutoInc[u64]] = 0")
     return msgspec.structs.replace(schema, schedule_column=times[0])
-
-
-def has_float(kind: ColumnType) -> bool:
-    """Whether values of this type hold floats."""
-    if isinstance(kind, FloatType):
-        return True
-    if isinstance(kind, OptionType):
-        return has_float(kind.inner)
-    if isinstance(kind, ListType):
-        return has_float(kind.item)
-    if isinstance(kind, ProductType):
-        return any(map(has_float, kind.fields.values()))
-    return isinstance(kind, SumType) and any(map(has_float, kind.variants.values()))

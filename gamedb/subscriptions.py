@@ -7,21 +7,21 @@ so a callback may call reducers. Nothing that goes wrong here reaches a transact
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
 
-from gamedb.columns import exact_function, shown
+from gamedb.bags import without
+from gamedb.columns import exact_function
 from gamedb.commit import Commit, TableChanges
-from gamedb.context import ViewContext
-from gamedb.errors import ColumnError
 from gamedb.functions import Function
 from gamedb.schema import Row
-from gamedb.store import ReadTable, ReadTables, RowChange, Store, TableData
+from gamedb.store import ReadTables, RowChange, Store, TableData
 from gamedb.types import Identity
+from gamedb.viewing import Reads, run_view
 
 
 class Host(Protocol):
@@ -112,25 +112,25 @@ class Subscriptions:
         on_error: Callable[[Exception], None] | None,
     ) -> Subscription:
         """Follow a view's result, from what it is now on; raises what the view raises now."""
-        tables: set[str] = set()
-        current = self._rows(view, arguments, sender, tables)
+        reads = Reads()
+        current = run_view(self._tables, view, arguments, sender, reads)
         exact = None if view.returns is None else exact_function(view.returns)
 
         def prepare(commit: Commit) -> Delivery | None:
             nonlocal current
-            seen: set[str] = set()
+            seen = Reads()
             try:
-                after = self._rows(view, arguments, sender, seen)
+                after = run_view(self._tables, view, arguments, sender, seen)
             except Exception as error:
-                subscription.tables |= seen  # a change of either may mend it
+                subscription.tables |= seen.tables  # a change of either may mend it
                 self._host.report_failure(f"view {view.name}", error)
                 return None if on_error is None else partial(on_error, error)
-            subscription.tables = seen
+            subscription.tables = seen.tables
             before, current = current, after
-            deleted, inserted = _without(before, after, exact), _without(after, before, exact)
+            deleted, inserted = without(before, after, exact), without(after, before, exact)
             return partial(callback, ViewChange(commit, deleted, inserted)) if deleted or inserted else None
 
-        subscription = Subscription(self, tables, prepare)
+        subscription = Subscription(self, reads.tables, prepare)
         return self._add(subscription)
 
     def _add(self, subscription: Subscription) -> Subscription:
@@ -147,26 +147,25 @@ class Subscriptions:
 
     def evaluate(self, view: Function, arguments: tuple[Any, ...], sender: Identity) -> Any:
         """Run a view: its row or `None`, or its list of rows."""
-        rows = self._rows(view, arguments, sender, set())
+        rows = run_view(self._tables, view, arguments, sender, Reads())
         return rows if view.many else rows[0] if rows else None
-
-    def _rows(self, view: Function, arguments: tuple[Any, ...], sender: Identity, seen: set[str]) -> list[Row]:
-        """A view's result as canonical rows; the names of the tables that it looks at go into `seen`."""
-        context = ViewContext(cast("ReadTables", _Recorder(self._tables, seen)), sender)
-        return _as_rows(view, view.invoke(context, *arguments))
 
     def enqueue(
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
         """Take a commit in; `deliver` follows when its transaction is over."""
-        tables = {t.schema.name: TableChanges[Row](t.schema, rows) for t, rows in changes}
+        tables: dict[str, TableChanges[Row]] = {}
+        for table, rows in changes:
+            schema = table.schema
+            tables[schema.name] = TableChanges(schema, rows)  # bare, as a subscripted class costs more to call
         commit = Commit(tx_id, micros, caller, name, tables)
         for observer in self._observers:
             try:
                 observer(commit)
             except Exception as error:
                 self._host.report_failure("an observer of commits", error)
-        self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
+        if self._subscriptions:
+            self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
 
     def deliver(self) -> None:
         """Tell everybody about the commit that was taken in.
@@ -196,42 +195,3 @@ class Subscriptions:
             delivery()
         except Exception as error:
             self._host.report_failure(f"a subscriber of {', '.join(sorted(subscription.tables))}", error)
-
-
-class _Recorder:
-    """`ctx.db` of a view: notes which tables it looks at."""
-
-    def __init__(self, tables: ReadTables, seen: set[str]) -> None:
-        self._tables = tables
-        self._seen = seen
-
-    def __getitem__(self, row: type[Row]) -> ReadTable[Row]:
-        table = self._tables[row]
-        self._seen.add(table.data.schema.name)
-        return table
-
-
-def _as_rows(view: Function, result: Any) -> list[Row]:
-    """A view's result as a list of canonical rows; `TypeError` when it is something else."""
-    assert view.returns is not None
-    if not view.many:
-        result = [] if result is None else [result]
-    elif not isinstance(result, list | tuple):
-        raise TypeError(f"view {view.name!r} declares a list and returned {shown(result)}")
-    try:
-        return [view.returns.coerce(row, "result") for row in result]
-    except ColumnError as error:
-        raise TypeError(f"view {view.name!r} returned something else than it declares: {error}") from None
-
-
-def _without(rows: list[Row], others: list[Row], exact: Callable[[Any], Any] | None) -> list[Row]:
-    """The rows that are not among the others, each as many times as it is there more often."""
-    left = Counter(others if exact is None else map(exact, others))
-    result = []
-    for row in rows:
-        key = row if exact is None else exact(row)
-        if left[key] > 0:
-            left[key] -= 1
-        else:
-            result.append(row)
-    return result

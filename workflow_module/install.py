@@ -88,6 +88,8 @@ def install(
         _test_reducers(module, engine, opened)
     module.on_check(lambda report: report_states(engine, report))
     module.on_open(lambda ctx: recover(engine, ctx))
+    module.count_rows(Workflow, "workflow_type", "status")
+    module.count_rows(PendingProcedure, "procedure", "status")
     return engine
 
 

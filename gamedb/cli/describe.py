@@ -269,7 +269,7 @@ def _named_types(module: Resolved) -> dict[str, ColumnType]:
                 visit(variant)
         elif isinstance(kind, EnumType):
             found[kind.name] = kind
-        elif isinstance(kind, ProductType) and kind.cls not in rows:
+        elif isinstance(kind, ProductType) and kind.cls not in rows and kind.name not in found:
             found[kind.name] = kind
             for field in kind.fields.values():
                 visit(field)

@@ -233,6 +233,12 @@ class _LogFile:
         self._path = path
         self._file = path.open("ab", buffering=0)
         self._size = path.stat().st_size
+        if self._size:
+            with path.open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                whole = file.read() == b"\n"
+            if not whole:  # a crash cut the last line off
+                self.write(b"\n")
 
     def tail(self) -> list[bytes]:
         """The whole lines at the end that fit into memory."""

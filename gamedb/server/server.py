@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gamedb.errors import SchemaError
 from gamedb.server.hosted import Hosted
 from gamedb.server.limits import Limits
+from gamedb.server.session import Session
+from gamedb.server.turns import Turns
 
 if TYPE_CHECKING:
     from gamedb.server.auth import Authenticator
@@ -24,11 +27,28 @@ class Server:
         self._by_identity: dict[str, Hosted] = {}
         self.closing = False
         """Whether it is shutting down: nothing new is accepted."""
+        self.websockets: set[object] = set()
+        """The open connections, those that are still being opened among them."""
         for one in hosted:
             if one.name in self.hosted:
                 raise SchemaError(f"two databases are to be served as {one.name!r}; give one of them another name")
             self.hosted[one.name] = one
             self._by_identity[one.identity.hex()] = one
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Be ready for clients, in this loop."""
+        turns = Turns(loop.call_soon)
+        for one in self.hosted.values():
+            one.begin(loop, turns)
+
+    def end(self) -> None:
+        """No clients any more."""
+        for one in self.hosted.values():
+            one.end()
+
+    def sessions(self) -> list[Session]:
+        """The connected clients of all databases."""
+        return [session for one in self.hosted.values() for session in one.sessions]
 
     def find(self, name_or_identity: str) -> Hosted | None:
         """The database with this name, or with this identity as 64 hex digits."""

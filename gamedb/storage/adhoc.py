@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from decimal import Decimal
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -174,11 +175,11 @@ def _ask_postgres(url: URL, name: str, tables: Mapping[str, TableSchema], sql: s
     milliseconds = int(limits.seconds_max * 1000)
     with read_only_cursor(url, name, sql, milliseconds, READ_ONLY) as cursor:
         rows = _fetched(iter(lambda: cursor.fetch(_FETCH_ROWS), []), limits)
-        kinds: list[ColumnType | None] = []
-        for table, column in cursor.origins:
-            schema = tables.get(table)
-            names = () if schema is None else [c.name for c in schema.columns]
-            kinds.append(schema.column(column).type if schema is not None and column in names else None)
+        known = {(name, column.name): column.type for name, schema in tables.items() for column in schema.columns}
+        kinds = [known.get(origin) for origin in cursor.origins]
+        if None in kinds:  # computed, or a UNION, of which the server does not say the origin
+            read = column_types(sql, tables, "postgres")
+            kinds = [a or b for a, b in zip(kinds, read, strict=True)] if len(read) == len(kinds) else kinds
         return _typed(cursor.names, kinds, rows, "postgresql")
 
 
@@ -229,6 +230,7 @@ def _decoded(kind: ColumnType, stored: list[Any], dialect: str) -> tuple[ColumnT
 
 def _guessed(stored: list[Any]) -> tuple[ColumnType, list[Any]]:
     """Values of a computed column, and the one type that they all have; text when there is none."""
+    stored = [_number(value) if isinstance(value, Decimal) else value for value in stored]
     kinds = {type(value) for value in stored if value is not None}
     if kinds == {int, float}:
         stored, kinds = [None if value is None else float(value) for value in stored], {float}
@@ -238,6 +240,11 @@ def _guessed(stored: list[Any]) -> tuple[ColumnType, list[Any]]:
         stored, kinds = [None if value is None else str(value) for value in stored], {str}
     kind = _PLAIN[kinds.pop()] if kinds else _TEXT
     return (OptionType(kind) if None in stored else kind), stored
+
+
+def _number(value: Decimal) -> int | float:
+    """PostgreSQL's sums and averages."""
+    return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
 
 
 def _as_text(value: Any) -> str:

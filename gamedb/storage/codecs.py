@@ -35,6 +35,7 @@ from gamedb.columns import (
     micros_of,
     round_f32,
 )
+from gamedb.columns.base import Described
 from gamedb.errors import ColumnError
 from gamedb.types import I64, ConnectionId, Identity
 
@@ -297,7 +298,7 @@ class StoredMember(StrType):
     def __init__(self, description: Any) -> None:
         self.description = description
 
-    def describe(self) -> Any:
+    def describe(self, described: Described | None = None) -> Any:
         return self.description
 
 
@@ -312,7 +313,7 @@ class StoredJson(ColumnType):
     def coerce(self, value: Any, path: str) -> Any:
         return value
 
-    def describe(self) -> Any:
+    def describe(self, described: Described | None = None) -> Any:
         return self.description
 
 

@@ -171,10 +171,11 @@ class _Comparison:
                 text = f"column {name!r} of table {new.name!r} takes more values: {type_text(after.type)}"
                 self.step("extend type", new, text, old.public or new.public)
             else:
+                was, now = type_text(before.type), type_text(after.type)
+                change = f"its type from {was} to {now}" if was != now else f"what its Structs hold ({was})"
                 self.refuse(
                     old,
-                    f"column {name!r} changed its type from {type_text(before.type)} to {type_text(after.type)}; "
-                    f"put it back, or convert the values with {_rewrite(old)}",
+                    f"column {name!r} changed {change}; put it back, or convert the values with {_rewrite(old)}",
                 )
         if before.auto_inc != after.auto_inc:
             verb = "starts" if after.auto_inc else "stops"
@@ -237,6 +238,8 @@ def extends(old: Any, new: Any) -> bool:
         return False
     ((kind, before),) = old.items()
     after = new[kind]
+    if kind == "again":  # it refers to another place
+        return False
     if kind == "enum":
         return bool(after[: len(before)] == before)
     if kind in ("option", "list"):
@@ -255,11 +258,14 @@ def type_text(description: Any) -> str:
         return f"{type_text(inner)} | None"
     if kind == "list":
         return f"list[{type_text(inner)}]"
+    if kind == "again":
+        return "itself"
     if kind == "enum":
         return f"enum ({', '.join(inner)})"
-    return f"{'struct' if kind == 'product' else 'union'} ({', '.join(_parts(inner))})"
+    return f"{'union' if kind == 'sum' else 'struct'} ({', '.join(_parts(inner))})"
 
 
 def _parts(described: list[Any]) -> Iterator[str]:
     for name, inner in described:
-        yield f"{name}: {type_text(inner)}" if isinstance(inner, str) or "product" not in inner else name
+        is_struct = not isinstance(inner, str) and inner.keys() & {"product", "recursive"}
+        yield name if is_struct else f"{name}: {type_text(inner)}"

@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from gamedb.columns import FloatType, IntType, OptionType, ProductType, exact_function
-from gamedb.schema import Row, TableSchema, has_float
+from gamedb.columns import FloatType, IntType, OptionType, ProductType, exact_function, has_float
+from gamedb.schema import Row, TableSchema
 from gamedb.store.codegen import compile_table
 from gamedb.store.index import EqualityIndex, Order, Sequence, UniqueIndex
 

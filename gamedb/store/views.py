@@ -10,9 +10,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from gamedb.columns import shown
+from gamedb.columns import has_float, shown
 from gamedb.errors import ColumnError, TransactionError, UnknownName
-from gamedb.schema import Row, has_float, unknown_column
+from gamedb.schema import Row, unknown_column
 from gamedb.store.index import Bucket, has_none
 from gamedb.store.table import TableData
 

@@ -173,6 +173,7 @@ _COUNT: Final = struct.Struct("<I")
 _HEAD: Final = struct.Struct("<BII")
 _REDUCER_HEAD: Final = struct.Struct("<BIqB")
 _OK_HEAD: Final = struct.Struct("<BIqBI")
+_OK_NOTHING: Final = struct.Struct("<BIqBII")
 _PROCEDURE_TAIL: Final = struct.Struct("<qqI")
 
 
@@ -247,6 +248,8 @@ def one_off_error(request_id: int, error: str) -> bytes:
 
 def reducer_ok(request_id: int, timestamp_micros: int, value: bytes, query_sets: Sequence[bytes]) -> bytes:
     """A call that committed, with what it changed in the caller's query sets."""
+    if not query_sets and not value:  # most calls of a game that has many clients
+        return _OK_NOTHING.pack(6, request_id, timestamp_micros, 0, 0, 0)
     head = _OK_HEAD.pack(6, request_id, timestamp_micros, 0, len(value))
     return b"".join((head, value, _list(query_sets)))
 

@@ -378,8 +378,8 @@ class Odd(Struct):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Tree(Struct):
-    children: list[Tree]
+class Endless(Struct):
+    inner: Endless
 
 
 class Untagged(Struct):
@@ -420,7 +420,7 @@ class NoMembers(enum.Enum):
         (list[Open], "frozen=True"),
         (Loose, "must compare by its fields"),
         (Odd, "must compare by its fields"),
-        (Tree, "contains itself"),
+        (Endless, "contains itself, and so on without end"),
         (Flags, "is a Flag"),
         (AllAlike, "AllAlike must compare by its members"),
         (NoMembers, "has no members"),

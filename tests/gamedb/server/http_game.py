@@ -165,11 +165,11 @@ class Client:
     """Requests to an app, each answered in a loop of its own."""
 
     def __init__(self, app: Starlette) -> None:
-        self._app = app
+        self.app = app
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(app=self._app)
+            transport = httpx.ASGITransport(app=self.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
                 return await client.request(method, path, **options)
 

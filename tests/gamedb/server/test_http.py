@@ -16,7 +16,7 @@ from gamedb.server.health import OVERDUE_SECONDS_MAX
 from gamedb.server.hosted import Hosted
 from gamedb.server.http.call import arguments_from_sats
 from gamedb.server.server import Server
-from tests.gamedb.server.http_game import Mood, Player, Point, Secret, Served, Tick, Visitor, game
+from tests.gamedb.server.http_game import Big, Mood, Player, Point, Secret, Served, Tick, Visitor, game
 
 
 class TestIdentity:
@@ -324,6 +324,60 @@ class TestSql:
         assert "no such table: playr" in stored.sql("SELECT * FROM playr").text
         assert stored.sql("").status_code == 400
         assert stored.sql("\udcff".encode(errors="surrogateescape").decode("latin-1")).status_code == 400
+
+
+class TestSqlOfClients:
+    """Who is no operator asks in the language of subscriptions, and sees what a subscription would show."""
+
+    def test_the_rows_of_a_public_table(self, served: Served) -> None:
+        served.call("join", ["ann"])
+        served.call("join", ["ben", 5])
+        query = "SELECT * FROM player WHERE hp < 50"
+        assert rows(served.sql(query, served.stranger))[1] == [[2, "ben", 5, [0, []], [1, []]]]
+        assert rows(served.sql(query, {}))[1] == [[2, "ben", 5, [0, []], [1, []]]]
+
+    def test_a_view(self, served: Served) -> None:
+        served.call("join", ["ann", 1, {"ANGRY": []}])
+        assert len(rows(served.sql("SELECT * FROM angry", served.stranger))[1]) == 1
+
+    def test_private_tables_are_unknown(self, served: Served) -> None:
+        served.call("hide", [1, "treasure"])
+        unknown = served.sql("SELECT * FROM nothing", served.stranger)
+        private = served.sql("SELECT * FROM secret", served.stranger)
+        assert private.status_code == unknown.status_code == 400
+        assert private.text == unknown.text.replace("nothing", "secret")
+        assert rows(served.sql("SELECT * FROM secret"))[1] == [[1, "treasure"]]
+
+    def test_other_sql_is_not_theirs(self, served: Served) -> None:
+        for query in ("SELECT count(*) FROM player", "DELETE FROM player", "SELECT * FROM gamedb_client", "PRAGMA x"):
+            assert served.sql(query, served.stranger).status_code == 400
+
+    def test_a_large_number_keeps_its_digits(self, served: Served) -> None:
+        with served.db.transaction() as ctx:
+            ctx.db[Big].insert(Big(id=2**64 - 1, huge=2**256 - 1, data=b"\x00\xff"))
+        wanted = [[2**64 - 1, hex(2**256 - 1), "00ff"]]
+        assert rows(served.sql("SELECT * FROM big", served.stranger))[1] == wanted
+        assert rows(served.sql("SELECT id, huge, data FROM big LIMIT 1"))[1] == wanted
+
+
+class TestSchema:
+    def test_both_versions(self, served: Served) -> None:
+        for version in (9, 10):
+            answer = served.client.get(f"/v1/database/arena/schema?version={version}")
+            assert answer.status_code == 200
+            assert "player" in answer.text
+
+    def test_the_version_must_be_named(self, served: Served) -> None:
+        for query in ("", "?version=8", "?version=x"):
+            answer = served.client.get(f"/v1/database/arena/schema{query}")
+            assert (answer.status_code, "version=10" in answer.text) == (400, True)
+
+    @pytest.mark.parametrize("version", [9, 10])
+    def test_what_is_private_is_for_operators(self, served: Served, version: int) -> None:
+        path = f"/v1/database/arena/schema?version={version}"
+        for private in ("secret", "reset", "tick", "joined"):
+            assert private not in served.client.get(path, headers=served.stranger).text
+            assert private in served.client.get(path, headers=served.owner).text
 
 
 class TestFiles:

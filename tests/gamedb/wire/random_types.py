@@ -59,7 +59,7 @@ def _sum(variants: list[list[ColumnType]]) -> SumType:
 
 def column_types() -> st.SearchStrategy[ColumnType]:
     """Any type that a column can have, nested up to some depth."""
-    leaves = st.sampled_from(PLAIN) | st.integers(1, 300).map(_enum)
+    leaves = st.sampled_from(PLAIN) | st.integers(1, 256).map(_enum)
 
     def deeper(inner: st.SearchStrategy[ColumnType]) -> st.SearchStrategy[ColumnType]:
         fields = st.lists(inner, max_size=4)

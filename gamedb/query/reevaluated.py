@@ -1,0 +1,54 @@
+"""Follows queries under client visibility filters with a JOIN: answers them again when a table that they read changes.
+
+That is always right and never cheap. Filters without a JOIN become part of a query's condition, and do not come here.
+"""
+
+from __future__ import annotations
+
+from gamedb.bags import without
+from gamedb.commit import Commit
+from gamedb.query.access import Reader
+from gamedb.query.live import Counters, LiveQuery, Touched
+from gamedb.schema import Row
+
+
+class Reevaluated:
+    """The queries whose answers are kept, and compared with the next ones."""
+
+    def __init__(self, reader: Reader, counters: Counters) -> None:
+        self._reader = reader
+        self._counters = counters
+        self._by_table: dict[str, dict[LiveQuery, None]] = {}
+
+    def add(self, live: LiveQuery) -> None:
+        live.bag = self._reader.select(live.query, live.condition)
+        for table in live.query.reads:
+            self._by_table.setdefault(table, {})[live] = None
+
+    def remove(self, live: LiveQuery) -> None:
+        for table in live.query.reads:
+            lives = self._by_table[table]
+            del lives[live]
+            if not lives:
+                del self._by_table[table]
+
+    def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
+        return self._reader.select(live.query, live.condition, rows_max=rows_max)
+
+    def commit(self, commit: Commit, touched: Touched) -> None:
+        lives: dict[LiveQuery, None] = {}
+        for name in commit.changes:
+            lives |= self._by_table.get(name, {})
+        for live in lives:
+            query = live.query
+            if query.is_event:
+                events = commit.changes.get(query.name)
+                if events is not None:
+                    touched[live] = None
+                    live.inserted = self._reader.select(query, live.condition, events.inserted)
+                continue
+            touched[live] = None
+            self._counters.queries_reevaluated += 1
+            before, live.bag = live.bag, self._reader.select(query, live.condition)
+            live.deleted = without(before, live.bag, live.exact)
+            live.inserted = without(live.bag, before, live.exact)

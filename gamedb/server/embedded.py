@@ -1,0 +1,42 @@
+"""`Database.serve`: a game that serves its own database from its own loop, with no command line around it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from gamedb.database import Database
+from gamedb.server.auth import Authenticator
+from gamedb.server.hosted import Hosted
+from gamedb.server.keys import Keys
+from gamedb.server.limits import Limits
+from gamedb.server.serve import Serving, serve
+from gamedb.server.server import Server
+from gamedb.types import Identity
+
+KEYS_SUFFIX = ".keys"
+
+
+async def serve_database(
+    db: Database,
+    listen: str,
+    *,
+    name: str | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    operators: Iterable[Identity] = (),
+    static: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    ready: Callable[[Serving], None] | None = None,
+) -> None:
+    """As `Database.serve`."""
+    directory = None if keys is None else Path(keys)
+    if directory is None and db.path is not None and "://" not in db.path:
+        directory = Path(db.path + KEYS_SUFFIX)
+    hosted = Hosted(db, name=name, limits=limits)
+    db.operators.update(operators)
+    server = Server([hosted], Authenticator(Keys(directory), clock=db.clock), limits=limits)
+    try:
+        await serve(server, listen, static=None if static is None else Path(static), ready=ready)
+    finally:
+        hosted.logs.close()

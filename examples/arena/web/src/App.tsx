@@ -5,7 +5,7 @@ import { builder } from './connection';
 import { MapView } from './map/MapView';
 import { AuctionPanel } from './panels/AuctionPanel';
 import { BossPanel } from './panels/BossPanel';
-import { HeroPanel } from './panels/HeroPanel';
+import { HeroFoot, HeroPanel } from './panels/HeroPanel';
 import { TalkPanel } from './panels/TalkPanel';
 import { TopBar } from './panels/TopBar';
 import { ToastProvider, useToast } from './toasts';
@@ -52,6 +52,7 @@ function Arena() {
             <BossPanel />
             <AuctionPanel />
             <TalkPanel />
+            <HeroFoot />
           </aside>
         </main>
       ) : (

@@ -8,6 +8,7 @@ import { useToast } from './toasts';
 import { apart, ms, spotOf, useWorld, type Spot, type World } from './world';
 
 const REACH = 95; // a little less than the server's, which measures at another moment
+const SHORT = 62; // how far from a goal one stops
 const LOOK_MS = 200;
 
 export type Intent =
@@ -88,7 +89,7 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
         if (walkedTo === null || apart(walkedTo, target) > 40 || !state.walks.has(state.me.id)) {
           walkedTo = target;
           busy = true;
-          const beside = { x: Math.round(target.x), y: Math.round(Math.min(630, target.y + 30)) };
+          const beside = shortOf(target, spotOf(state, state.me, now));
           void call((reducers) => reducers.move(beside)).then((done) => {
             busy = false;
             if (!done) setIntent(null);
@@ -129,6 +130,12 @@ function spotOfIntent(world: World, intent: Intent, now: number): Spot | null {
   const who = world.characters.get(intent.kind === 'attack' ? intent.target : intent.giver);
   if (who === undefined || (intent.kind === 'attack' && who.hp === 0)) return null;
   return spotOf(world, who, now);
+}
+
+/** A little before the goal, on the way there. */
+function shortOf(goal: Spot, from: Spot): Spot {
+  const part = 1 - Math.min(1, SHORT / Math.max(1, apart(goal, from)));
+  return { x: Math.round(from.x + (goal.x - from.x) * part), y: Math.round(from.y + (goal.y - from.y) * part) };
 }
 
 function sentence(text: string): string {

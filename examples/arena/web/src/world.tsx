@@ -152,6 +152,14 @@ export function stateOf(row: Types.Workflow): Record<string, unknown> & { init?:
   }
 }
 
+/** Where a workflow waits, and in which part of its code that is. */
+export function stepOf(step: string): { wait: string; within: string } {
+  const inside = step.indexOf(' in ');
+  const after = step.lastIndexOf(' > ');
+  if (after >= 0) return { wait: step.slice(after + 3), within: step.slice(0, after) };
+  return inside < 0 ? { wait: step, within: '' } : { wait: step.slice(0, inside), within: step.slice(inside + 4) };
+}
+
 export interface Spot {
   x: number;
   y: number;

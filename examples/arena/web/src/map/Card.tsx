@@ -5,7 +5,7 @@ import { useActions } from '../act';
 import type { Character, Workflow } from '../bindings/types';
 import { clockText, useNow } from '../clock';
 import { EFFECT_ICONS, Icon } from '../ui/icons';
-import { capital, kindOf, ms, stateOf, useWorld, workflowsOf, type World } from '../world';
+import { capital, kindOf, ms, stateOf, stepOf, useWorld, workflowsOf, type World } from '../world';
 import type { Motion } from './motion';
 
 const ROLES: Record<string, string> = {
@@ -115,6 +115,7 @@ export function Card({ who, motion, frame, svg, pinned, onClose }: Props) {
 
 /** A workflow: its type, the step where it waits, what its variables are, and its timers. */
 function Run({ row, world, now }: { row: Workflow; world: World; now: number }) {
+  const step = stepOf(row.currentStep);
   const timers = world.timers.filter((timer) => timer.workflowId === row.id);
   const variables = Object.entries(stateOf(row)).filter(
     ([name, value]) => !/[$]/.test(name) && ['number', 'boolean'].includes(typeof value) && name !== 'boss',
@@ -126,7 +127,8 @@ function Run({ row, world, now }: { row: Workflow; world: World; now: number }) 
         <b>{row.workflowType.replace('_', ' ')}</b>
         <span className="muted">#{String(row.id)}</span>
       </div>
-      <code>{row.currentStep}</code>
+      <code>{step.wait}</code>
+      {step.within !== '' && <code className="within">in {step.within}</code>}
       {variables.length > 0 && (
         <div className="run-vars">
           {variables.map(([name, value]) => (

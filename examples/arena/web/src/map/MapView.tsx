@@ -8,7 +8,7 @@ import { Glyph } from '../ui/icons';
 import { Card } from './Card';
 import { Motion } from './motion';
 import { HEIGHT, Terrain, WIDTH } from './Terrain';
-import { Token } from './Token';
+import { Bubble, Token } from './Token';
 
 const SPEECH_MS = 5000;
 const CLOSE = 0.82;
@@ -138,6 +138,14 @@ export function MapView() {
               <Glyph name="herb" width={2} />
             </g>
           ))}
+        <rect className="tint" x={-20} y={-20} width={WIDTH + 40} height={HEIGHT + 40} pointerEvents="none" />
+        <g className="lights" pointerEvents="none">
+          <circle cx={500} cy={345} r={95} fill="url(#glow)" />
+          <circle cx={705} cy={425} r={110} fill="url(#glow)" />
+          <circle cx={165} cy={340} r={80} fill="url(#glow)" />
+          <circle cx={450} cy={80} r={55} fill="url(#glow)" />
+          <circle cx={265} cy={495} r={60} fill="url(#glow)" />
+        </g>
         {goal && world.me && world.walks.has(world.me.id) && (
           <g key={goal.key} className="goal" transform={`translate(${goal.at.x} ${goal.at.y})`}>
             <circle r={9} />
@@ -153,13 +161,16 @@ export function MapView() {
             awake={world.encounter !== undefined}
             away={false}
             buffs={buffs}
-            speech={speeches.get(who.id)}
             chosen={shown === who.id}
             place={motion.place}
             onOver={setOver}
             onPress={press}
           />
         ))}
+        {tokens.map(({ who, kind }) => {
+          const text = speeches.get(who.id);
+          return text === undefined ? null : <Bubble key={who.id} text={text} kind={kind} id={who.id} place={motion.place} />;
+        })}
         {fires.map((fire) => (
           <g key={fire.key} className="breath" transform={`translate(${fire.x} ${fire.y})`} data-testid="breath">
             <circle r={40} />
@@ -167,14 +178,6 @@ export function MapView() {
             <path d="M-20 18C-90 70-120 90-150 150-96 120-60 110-30 128-18 96 6 60 26 22z" />
           </g>
         ))}
-        <rect className="tint" x={-20} y={-20} width={WIDTH + 40} height={HEIGHT + 40} pointerEvents="none" />
-        <g className="lights" pointerEvents="none">
-          <circle cx={500} cy={345} r={95} fill="url(#glow)" />
-          <circle cx={705} cy={425} r={110} fill="url(#glow)" />
-          <circle cx={165} cy={340} r={80} fill="url(#glow)" />
-          <circle cx={450} cy={80} r={55} fill="url(#glow)" />
-          <circle cx={265} cy={495} r={60} fill="url(#glow)" />
-        </g>
         {floaters.map((floater) => (
           <text key={floater.key} className={`floater ${floater.good ? 'is-good' : ''}`} x={floater.x} y={floater.y}>
             {floater.text}

@@ -87,18 +87,18 @@ export const Terrain = memo(function Terrain({ places }: { places: readonly Plac
     <g className="terrain" aria-hidden>
       <defs>
         <radialGradient id="ground" cx="48%" cy="52%" r="75%">
-          <stop offset="0" stopColor="#3b4a2f" />
-          <stop offset="0.55" stopColor="#2d3b2a" />
-          <stop offset="1" stopColor="#1c2622" />
+          <stop offset="0" stopColor="#4b5d39" />
+          <stop offset="0.55" stopColor="#3a4c33" />
+          <stop offset="1" stopColor="#26332b" />
         </radialGradient>
         <radialGradient id="scorched">
           <stop offset="0" stopColor="#3a2620" />
           <stop offset="0.6" stopColor="#33291f" stopOpacity="0.85" />
-          <stop offset="1" stopColor="#2d3b2a" stopOpacity="0" />
+          <stop offset="1" stopColor="#3a4c33" stopOpacity="0" />
         </radialGradient>
         <radialGradient id="meadow">
-          <stop offset="0" stopColor="#5c6b3c" stopOpacity="0.5" />
-          <stop offset="1" stopColor="#5c6b3c" stopOpacity="0" />
+          <stop offset="0" stopColor="#71824a" stopOpacity="0.5" />
+          <stop offset="1" stopColor="#71824a" stopOpacity="0" />
         </radialGradient>
         <radialGradient id="glow">
           <stop offset="0" stopColor="#ffcf7a" stopOpacity="0.85" />

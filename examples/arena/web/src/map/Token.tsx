@@ -24,7 +24,6 @@ interface Props {
   awake: boolean;
   away: boolean;
   buffs: string;
-  speech: string | undefined;
   chosen: boolean;
   place: (id: bigint, node: SVGGElement | null) => void;
   onOver: (id: bigint | null) => void;
@@ -32,7 +31,7 @@ interface Props {
 }
 
 export const Token = memo(function Token(props: Props) {
-  const { who, kind, fighting, awake, away, buffs, speech, chosen } = props;
+  const { who, kind, fighting, awake, away, buffs, chosen } = props;
   const { icon, radius } = TOKEN[kind];
   const life = who.hpMax > 0 ? who.hp / who.hpMax : 0;
   const around = 2 * Math.PI * (radius + 2.5);
@@ -91,21 +90,29 @@ export const Token = memo(function Token(props: Props) {
           {who.name}
         </text>
       )}
-      {speech !== undefined && <Bubble text={speech} y={-radius - 12} />}
     </g>
   );
 });
 
 const LETTERS_MAX = 40;
 
-function Bubble({ text, y }: { text: string; y: number }) {
+/** What somebody says, over their head. */
+export function Bubble({ text, kind, id, place }: { text: string; kind: Kind; id: bigint; place: Props['place'] }) {
   const shown = text.length > LETTERS_MAX ? `${text.slice(0, LETTERS_MAX - 1)}…` : text;
-  const width = shown.length * 5.7 + 18;
+  const width = shown.length * 5.3 + 18;
   return (
-    <g className="bubble" transform={`translate(0 ${y})`}>
-      <path d="M-5-1 0 6l5-7z" />
-      <rect x={-width / 2} y={-22} width={width} height={22} rx={8} />
-      <text y={-7}>{shown}</text>
+    <g
+      className="bubble"
+      ref={(node) => {
+        place(-id, node);
+        return () => place(-id, null);
+      }}
+    >
+      <g transform={`translate(0 ${-TOKEN[kind].radius - 12})`}>
+        <path d="M-5-1 0 6l5-7z" />
+        <rect x={-width / 2} y={-22} width={width} height={22} rx={8} />
+        <text y={-7}>{shown}</text>
+      </g>
     </g>
   );
 }

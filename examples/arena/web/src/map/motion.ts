@@ -51,7 +51,7 @@ export class Motion {
   }
 
   private draw(id: bigint, node: SVGGElement, part: number): void {
-    const who = this.world?.characters.get(id);
+    const who = this.world?.characters.get(id < 0n ? -id : id); // what hangs on somebody has the number negated
     if (this.world === null || who === undefined) return;
     const goal = spotOf(this.world, who, serverNow());
     const old = this.shown.get(id);

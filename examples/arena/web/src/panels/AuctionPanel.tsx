@@ -13,6 +13,7 @@ export function AuctionPanel() {
   const world = useWorld();
   const now = useNow(200);
   const lots = [...world.lots].sort((a, b) => Number(a.endsAt.microsSinceUnixEpoch - b.endsAt.microsSinceUnixEpoch));
+  const sold = world.news.filter((line) => line.toId === undefined && line.text.includes(' is sold to ')).slice(-4).reverse();
   return (
     <Panel icon="gavel" title="Auction house" className="auction" note={<span className="muted">{lots.length} lots</span>}>
       <ul className="lots" data-testid="lots">
@@ -22,6 +23,13 @@ export function AuctionPanel() {
         {lots.length === 0 && (
           <li>
             <Empty icon="gavel">Nothing is up for sale. Tap a thing in your bag to sell it.</Empty>
+          </li>
+        )}
+        {sold.length > 0 && (
+          <li className="sold" aria-label="Sold lately">
+            {sold.map((line) => (
+              <p key={line.id}>{line.text}</p>
+            ))}
           </li>
         )}
       </ul>

@@ -6,11 +6,12 @@ import { clockText, useNow } from '../clock';
 import { EFFECT_ICONS, Icon, thingIcon, type IconName } from '../ui/icons';
 import { apart, capital, kindOf, ms, nameOf, spotOf, stateOf, useWorld, workflowsOf, type World } from '../world';
 import type { Character, Effect, Item } from '../bindings/types';
+import { useNarrow } from '../ui/narrow';
 import { Panel } from './Panel';
 import { SellForm } from './SellForm';
 
-const POTIONS = ['strength', 'swiftness', 'regeneration'] as const;
-const LASTS: Record<string, number> = { strength: 60_000, swiftness: 30_000, regeneration: 20_000, weakness: 40_000 };
+const POTIONS = ['strength', 'swiftness', 'healing'] as const;
+const LASTS: Record<string, number> = { strength: 60_000, swiftness: 30_000, healing: 20_000, weakness: 40_000 };
 
 export function HeroPanel() {
   const world = useWorld();
@@ -39,6 +40,42 @@ export function HeroPanel() {
       </div>
       {item && item.holder === undefined && <SellForm item={item} onDone={() => setSelling(null)} />}
     </Panel>
+  );
+}
+
+/** On a phone, below the dragon and the market: what one needs there of the hero. */
+export function HeroFoot() {
+  const world = useWorld();
+  const me = world.me;
+  const [selling, setSelling] = useState<bigint | null>(null);
+  const narrow = useNarrow();
+  if (me === undefined || !narrow) return null;
+  const things = world.items.filter((item) => item.ownerId === me.id);
+  const item = things.find((row) => row.id === selling);
+  return (
+    <section className="panel hero-foot" aria-label="Hero">
+      <header className="panel-head">
+        <h2>{me.name}</h2>
+        <div className="panel-note">
+          <Purse world={world} me={me} />
+        </div>
+      </header>
+      <div className="hero-foot-body">
+        <div className="meter meter-life meter-big">
+          <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
+          <span>{me.hp === 0 ? 'Fallen. You will wake at the fountain.' : `${me.hp} / ${me.hpMax}`}</span>
+        </div>
+        <div className="for-boss">
+          <Buffs world={world} me={me} />
+          <Potions world={world} me={me} />
+        </div>
+        <div className="for-market">
+          <p className="muted">Tap a thing to sell it.</p>
+          <Bag things={things} onSell={setSelling} />
+        </div>
+      </div>
+      {item && item.holder === undefined && <SellForm item={item} onDone={() => setSelling(null)} />}
+    </section>
   );
 }
 
@@ -199,14 +236,14 @@ function Fight({ world, me }: { world: World; me: Character }) {
     <div className="acts" role="group" aria-label="Actions">
       <Act
         icon="dragon"
-        text={boss === undefined ? 'Dragon asleep' : 'Fight the dragon'}
+        text={boss === undefined ? 'It sleeps' : 'Dragon'}
         tone="ember"
         active={intent?.kind === 'attack' && intent.target === boss}
         disabled={boss === undefined || me.hp === 0}
         onClick={() => boss !== undefined && intend({ kind: 'attack', target: raidTarget(world) ?? boss })}
       />
-      <Act icon="target" text={foe ? `Hunt ${foe.name}` : 'No foe in sight'} disabled={foe === undefined || me.hp === 0} onClick={() => foe && intend({ kind: 'attack', target: foe.id })} />
-      <Act icon="herb" text="Gather a herb" disabled={herb === undefined || me.hp === 0} onClick={() => herb && intend({ kind: 'pick', item: herb.id })} />
+      <Act icon="target" text={foe ? `Hunt ${foe.name.replace('a ', '')}` : 'No foe'} disabled={foe === undefined || me.hp === 0} onClick={() => foe && intend({ kind: 'attack', target: foe.id })} />
+      <Act icon="herb" text="Find herb" disabled={herb === undefined || me.hp === 0} onClick={() => herb && intend({ kind: 'pick', item: herb.id })} />
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode }
 import { useActions } from '../act';
 import type { Workflow, WorkflowEvent } from '../bindings/types';
 import { Icon, type IconName } from '../ui/icons';
-import { ms, nameOf, stateOf, thing, useWorld, type World } from '../world';
+import { ms, nameOf, stateOf, stepOf, thing, useWorld, type World } from '../world';
 import { Empty } from './Panel';
 
 type Tab = 'chat' | 'herald' | 'workflows';
@@ -146,7 +146,7 @@ function Feed({ world }: { world: World }) {
           <Icon name={ICONS[row.workflowType] ?? 'gear'} size={15} />
           <span>
             <b>{row.workflowType.replace('_', ' ')}</b> {subject(world, row)} <em>{happened(event)}</em>
-            {event.step !== '' && <code>{event.step}</code>}
+            {event.step !== '' && <code>{stepOf(event.step).wait}</code>}
           </span>
         </li>
       ))}

@@ -91,7 +91,7 @@ export function thingIcon(kind: string): IconName {
 export const EFFECT_ICONS: Record<string, IconName> = {
   strength: 'sword',
   swiftness: 'wing',
-  regeneration: 'leaf',
+  healing: 'leaf',
   weakness: 'drop',
   immune: 'shield',
 };

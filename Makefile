@@ -16,7 +16,7 @@ N ?= 1000
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run test check format fuzz crash bench clean
+.PHONY: help run test sdk check format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z]+: .*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -24,13 +24,18 @@ help: ## Show this list
 run: .venv/.ready ## Play the quickstart game for some seconds; its data is in data/
 	@$(PY) -m examples.quickstart
 
-test: .venv/.ready ## Run all tests
+test: .venv/.ready ## Run all tests; with ARGS, those of Python that they choose
 	@$(PY) -m pytest $(ARGS)
+	@$(if $(ARGS),,$(MAKE) sdk)
 
-check: .venv/.ready ## Check format, lint and types
+sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
+	@cd client_ts && npm test --silent
+
+check: .venv/.ready client_ts/node_modules/.ready ## Check format, lint and types
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
+	@cd client_ts && npm run --silent check
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
@@ -50,7 +55,7 @@ bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
 
 clean: ## Remove what was built; data/ stays
-	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@rm -rf .venv client_ts/node_modules client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment: made once, and again brought up to date when pyproject.toml changes.
@@ -80,3 +85,13 @@ clean: ## Remove what was built; data/ stays
 	echo "installing gamedb and its tools into .venv"; \
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch .venv/.ready
+
+# The packages of the TypeScript side, just as package-lock.json says.
+client_ts/node_modules/.ready: $(wildcard client_ts/package*.json)
+	@if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then \
+	  echo "The TypeScript side (client_ts) needs Node 20.19 or newer; found: $$(node --version 2>/dev/null || echo none)." >&2; \
+	  echo "Install it, or test the Python side alone: make test ARGS=tests" >&2; exit 1; \
+	fi; \
+	echo "installing the packages of client_ts"; \
+	cd client_ts && npm ci --silent --no-audit --no-fund
+	@touch client_ts/node_modules/.ready

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedb.checking import CheckReport
 from gamedb.clock import Clock, ManualClock, SystemClock
+from gamedb.codegen.files import Generation
 from gamedb.commit import Commit, TableChanges
 from gamedb.context import ProcedureContext, ReducerContext, ViewContext
 from gamedb.database import Caller, Database
@@ -73,6 +74,7 @@ __all__ = [
     "DatabaseLocked",
     "ForeignFile",
     "GamedbError",
+    "Generation",
     "Identity",
     "Index",
     "ManualClock",

@@ -11,6 +11,7 @@ from gamedb import Module, ProcedureContext, ReducerContext, SchemaError, u32, u
 from .checking import report_states
 from .definition import WorkflowDefinition
 from .engine import Engine
+from .generation import add_workflows
 from .procedures import Procedures
 from .recovery import recover
 from .tables import (
@@ -88,6 +89,7 @@ def install(
         _test_reducers(module, engine, opened)
     module.on_check(lambda report: report_states(engine, report))
     module.on_open(lambda ctx: recover(engine, ctx))
+    module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
     module.count_rows(Workflow, "workflow_type", "status")
     module.count_rows(PendingProcedure, "procedure", "status")
     return engine

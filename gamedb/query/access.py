@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from gamedb.errors import QueryError
 from gamedb.query.conditions import All, Condition, Exists, Predicate, Test, compiled, routes_of
@@ -61,6 +61,10 @@ def prefer_indexed(schema: TableSchema) -> Callable[[str], int]:
     return prefer
 
 
+PAIRS_MAX: Final = 5_000_000
+"""Pairs of joined rows that are tested for an answer that has a limit."""
+
+
 class Reader:
     """The tables of a database, as queries look at them."""
 
@@ -100,7 +104,7 @@ class Reader:
         """The rows that a query on tables gives now, each as often as it is in the result.
 
         `condition` is its bound one. With `rows`, the answer as if these were all rows of the table that it returns
-        rows of. `QueryError` for more than `rows_max`.
+        rows of. With `rows_max`, `QueryError` for more rows, and for more pairs of joined rows than `PAIRS_MAX`.
         """
         test = self.predicate(condition)
         if query.join is None:
@@ -109,12 +113,11 @@ class Reader:
             found = rows if test is None else (row for row in rows if test(row))
         else:
             pairs = self._pairs(query, condition, rows)
+            if rows_max is not None:
+                pairs = _limited(pairs)
             found = (row for row, other in pairs if test is None or test(row, other))
-        if rows_max is None:
-            return list(found)
-        result = list(islice(found, rows_max + 1))
-        if len(result) > rows_max:
-            raise QueryError(f"the query gives more than {rows_max} rows; narrow it with WHERE")
+        result = list(found if rows_max is None else islice(found, rows_max + 1))
+        check_count(result, rows_max)
         return result
 
     def _pairs(self, query: Query, condition: Condition, rows: Iterable[Row] | None) -> Iterator[tuple[Row, Row]]:
@@ -180,3 +183,16 @@ class Reader:
             else:
                 result.append(rows[key])
         return result
+
+
+def _limited(pairs: Iterator[tuple[Row, Row]]) -> Iterator[tuple[Row, Row]]:
+    for number, pair in enumerate(pairs):
+        if number >= PAIRS_MAX:
+            raise QueryError(f"the JOIN meets more than {PAIRS_MAX} pairs of rows; narrow it with WHERE")
+        yield pair
+
+
+def check_count(rows: Sequence[Row], rows_max: int | None) -> None:
+    """`QueryError` for more rows than that."""
+    if rows_max is not None and len(rows) > rows_max:
+        raise QueryError(f"the query gives more than {rows_max} rows; narrow it with WHERE")

@@ -46,6 +46,11 @@ from gamedb.types import Identity
 
 SHAPES_MAX: Final = 1_024
 """Query shapes that are kept worked out."""
+SHAPE_KEPT_MAX: Final = 256
+"""Pieces of a query whose shape is kept."""
+
+
+_EVERYTHING: Final = [("keyword", "SELECT"), ("symbol", "*"), ("keyword", "FROM"), ("symbol", "*")]
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -122,12 +127,13 @@ class Catalog:
             if _is_everything(text.pieces):
                 raise QueryError("SELECT * FROM * asks for many tables; here one is asked for by its name", 0)
             planned = self._plan(text.pieces, operator)
+            if len(text.pieces) > SHAPE_KEPT_MAX:
+                return _filled(planned, text)
             with self._lock:
                 self._shapes[key] = planned
                 if len(self._shapes) > SHAPES_MAX:
                     self._shapes.popitem(last=False)
-        condition = filled(planned.condition, text.pieces)
-        return Query(planned.target.schema, condition, planned.join, planned.target.view, planned.reads_sender)
+        return _filled(planned, text)
 
     def _plan(self, pieces: Sequence[Piece], operator: bool) -> Planned:
         statement = grammar.statement(list(pieces))
@@ -191,13 +197,13 @@ class Catalog:
         return query.name, Exists(0, join.column, join.table.name, join.other, query.condition)
 
 
+def _filled(planned: Planned, text: Text) -> Query:
+    condition = filled(planned.condition, text.pieces)
+    return Query(planned.target.schema, condition, planned.join, planned.target.view, planned.reads_sender)
+
+
 def _is_everything(pieces: Sequence[Piece]) -> bool:
-    return [piece.value for piece in pieces if piece.kind in ("keyword", "symbol")] == [
-        "SELECT",
-        "*",
-        "FROM",
-        "*",
-    ] and len(pieces) == 4
+    return [piece[:2] for piece in pieces] == _EVERYTHING
 
 
 def _view_schema(view: Function, resolved: Resolved) -> TableSchema:
@@ -352,8 +358,9 @@ class _Names:
         other_side, other = self._column(right)
         self._check_pair(column, other, operator, right)
         optional = optional or isinstance(other.type, OptionType)
-        if (side, column.name) > (other_side, other.name):
-            bare = signed.lstrip("!")
+        bare = signed.lstrip("!")
+        places = ((side, column.name), (other_side, other.name))
+        if places[0] > places[1] or (places[0] == places[1] and bare.startswith(">")):
             flipped = signed.replace(bare, FLIPPED[bare])
             return Pair(other_side, other.name, flipped, side, column.name, optional)
         return Pair(side, column.name, signed, other_side, other.name, optional)

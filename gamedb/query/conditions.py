@@ -285,6 +285,9 @@ Predicate = Callable[..., bool]
 """`predicate(row)`, or `predicate(row, joined row)`."""
 ExistsMaker = Callable[[Exists], Callable[[Any], bool]]
 
+EXPRESSION_KEPT_MAX: Final = 2_000
+"""Characters of code that is kept for queries with other literals."""
+
 _PYTHON: Final = {"=": "==", "<>": "!="}
 
 
@@ -294,14 +297,17 @@ def compiled(condition: Condition, exists: ExistsMaker | None = None) -> Predica
         return None
     constants: list[Any] = []
     expression = _expression(condition, constants, exists)
-    return _factory(expression, len(constants))(*constants)
+    factory = _kept_factory if len(expression) <= EXPRESSION_KEPT_MAX else _factory
+    return factory(expression, len(constants))(*constants)
 
 
-@lru_cache(maxsize=512)
 def _factory(expression: str, count: int) -> Callable[..., Predicate]:
     names = ", ".join(f"c{n}" for n in range(count))
     factory: Callable[..., Predicate] = eval(f"lambda {names}: lambda r0, r1=None: {expression}")
     return factory  # made of checked identifiers; the literals are its arguments
+
+
+_kept_factory: Final = lru_cache(maxsize=512)(_factory)
 
 
 def _expression(condition: Condition, constants: list[Any], exists: ExistsMaker | None) -> str:

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from gamedb.columns import shown
 from gamedb.errors import QueryError
-from gamedb.query.text import FORM, LITERALS, Piece, without_idle_parentheses
+from gamedb.query.text import FORM, LITERALS, Piece, refuse_words, without_idle_parentheses
 
 CONDITIONS_MAX: Final = 1_000
 """Comparisons in a query."""
@@ -105,6 +105,8 @@ def statement(pieces: list[Piece]) -> Statement:
         raise QueryError(
             f"a query begins with SELECT, not {shown(pieces[0].value)}; the form is {FORM}", pieces[0].start
         )
+    refuse_words(pieces)
+    _check_count(pieces)
     kept = without_idle_parentheses(pieces)
     skeleton, ends = _skeleton(pieces, kept)
     try:
@@ -119,6 +121,15 @@ def statement(pieces: list[Piece]) -> Statement:
     except RecursionError:
         raise QueryError("the conditions are nested too deep; flatten them", 0) from None
     return _Reader(pieces).statement(trees[0])
+
+
+def _check_count(pieces: list[Piece]) -> None:
+    """Refuse too many conditions before any work is put into them."""
+    count = 1
+    for kind, value, start in pieces:
+        count += kind == "keyword" and value in ("AND", "OR", "ON", "WHERE")
+        if count > CONDITIONS_MAX + 1:
+            raise QueryError(f"the query has more than {CONDITIONS_MAX} comparisons; split it", start)
 
 
 def _skeleton(pieces: list[Piece], kept: list[int]) -> tuple[str, list[int]]:
@@ -141,7 +152,6 @@ class _Reader:
 
     def __init__(self, pieces: list[Piece]) -> None:
         self._pieces = pieces
-        self._comparisons = 0
 
     def _refuse(self, node: Any, why: str) -> NoReturn:
         raise QueryError(why, self._pieces[self._piece_of(node)].start)
@@ -185,7 +195,11 @@ class _Reader:
             self._refuse(joins[1], "at most two tables can be joined; declare a view for more")
         for join in joins:
             self._only(join, "this", "on", "kind")
-            if join.args.get("on") is None or join.args.get("kind") not in (None, "", "INNER"):
+            if (
+                not isinstance(join.args.get("on"), exp.Condition)
+                or isinstance(join.args["on"], exp.Boolean)
+                or join.args.get("kind") not in (None, "", "INNER")
+            ):
                 self._refuse(join, "two tables need a JOIN with its condition: FROM t JOIN u ON t.a = u.b")
             sources.append(self._source(join.this))
             on = self._condition(join.args["on"])
@@ -230,9 +244,6 @@ class _Reader:
             return All(tuple(parts)) if kind is exp.And else Any_(tuple(parts))
         if isinstance(node, exp.Not):
             return Not(self._condition(node.this))
-        self._comparisons += 1
-        if self._comparisons > CONDITIONS_MAX:
-            self._refuse(node, f"the query has more than {CONDITIONS_MAX} comparisons; split it")
         operator = _OPERATORS.get(type(node))
         if operator is None:
             return Is(self._operand(node))

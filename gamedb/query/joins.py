@@ -13,7 +13,7 @@ from typing import Any
 
 from gamedb.commit import Commit
 from gamedb.query.access import Reader, prefer_indexed
-from gamedb.query.conditions import columns_of, routes_of
+from gamedb.query.conditions import FALSE, columns_of, routes_of
 from gamedb.query.live import Counters, LiveQuery, Touched, cancel
 from gamedb.query.plan import Query
 from gamedb.query.routes import Routes
@@ -30,6 +30,8 @@ class Joins:
         self._by_table: dict[str, dict[_Group, None]] = {}
 
     def add(self, live: LiveQuery) -> None:
+        if live.condition == FALSE:
+            return
         key = _key(live.query)
         group = self._groups.get(key)
         if group is None:
@@ -39,6 +41,8 @@ class Joins:
         group.add(live)
 
     def remove(self, live: LiveQuery) -> None:
+        if live.condition == FALSE:
+            return
         key = _key(live.query)
         group = self._groups[key]
         group.remove(live)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
@@ -68,7 +68,10 @@ def whole(piece: Piece) -> int | None:
         return None
     if _INTEGER.match(piece.value):
         return int(piece.value) if len(piece.value) <= DIGITS_MAX else None
-    number = Decimal(piece.value)
+    try:
+        number = Decimal(piece.value)
+    except InvalidOperation:  # an exponent of its own size
+        return None
     if number and abs(number.adjusted()) > DIGITS_MAX:
         return None
     return int(number) if number == number.to_integral_value() else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gamedb.bags import without
 from gamedb.commit import Commit
-from gamedb.query.access import Reader
+from gamedb.query.access import Reader, check_count
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.schema import Row
 
@@ -33,7 +33,8 @@ class Reevaluated:
                 del self._by_table[table]
 
     def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
-        return self._reader.select(live.query, live.condition, rows_max=rows_max)
+        check_count(live.bag, rows_max)
+        return list(live.bag)
 
     def commit(self, commit: Commit, touched: Touched) -> None:
         lives: dict[LiveQuery, None] = {}

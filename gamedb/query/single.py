@@ -23,9 +23,12 @@ class SingleTables:
         table = live.query.table
         live.routes, rest = routes_of(live.condition, 0, prefer_indexed(table))
         live.test = self._reader.predicate(rest)
-        self._tables.setdefault(table.name, Routes()).add(live, live.routes)
+        if live.routes != ():  # no route at all: no row can match
+            self._tables.setdefault(table.name, Routes()).add(live, live.routes)
 
     def remove(self, live: LiveQuery) -> None:
+        if live.routes == ():
+            return
         name = live.query.table.name
         self._tables[name].remove(live, live.routes)
         if not self._tables[name]:

@@ -36,18 +36,20 @@ class Piece(NamedTuple):
 
 
 Shape = tuple[str | None, ...]
-"""What is left of a query without its literals: equal for queries that differ in nothing else."""
+"""What is left of a query without its numbers and texts: equal for queries that differ in nothing else."""
 
 _PIECE: Final = re.compile(
     r"""
-      (?P<space>\s+)
-    | (?P<string>'[^']*(?:''[^']*)*')
-    | (?P<hex>0[xX][0-9a-fA-F]*(?!\w)|[xX]'[0-9a-fA-F]*')
-    | (?P<quoted>"[^"]*(?:""[^"]*)*")
-    | (?P<number>(?:[-+]\s*)?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.]))
-    | (?P<parameter>:\w+)
-    | (?P<word>[^\W\d]\w*)
-    | (?P<symbol><>|!=|<=|>=|[=<>().,*;])
+    \s*
+    (?:
+        (?P<quoted>"[^"]*(?:""[^"]*)*")
+      | (?P<string>'[^']*(?:''[^']*)*')
+      | (?P<hex>0[xX][0-9a-fA-F]*(?!\w)|[xX]'[0-9a-fA-F]*')
+      | (?P<number>(?:[-+]\s*)?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.]))
+      | (?P<symbol><>|!=|<=|>=|[=<>().,*;])
+      | (?P<word>[^\W\d]\w*)
+      | (?P<parameter>:\w+)
+    )
     """,
     re.VERBOSE,
 )
@@ -83,44 +85,51 @@ def take_apart(sql: str) -> Text:
     if len(sql) > TEXT_MAX:
         raise QueryError(f"the query has {len(sql)} characters; at most {TEXT_MAX} are allowed", TEXT_MAX)
     pieces: list[Piece] = []
-    at, match = 0, _PIECE.match
-    while at < len(sql):
+    shape: list[str | None] = []
+    at, end, match = 0, len(sql.rstrip()), _PIECE.match
+    while at < end:
         found = match(sql, at)
         if found is None:
-            raise _unreadable(sql, at)
-        if found.lastgroup != "space":
-            pieces.append(_piece(str(found.lastgroup), found.group(), at))
+            raise _unreadable(sql, at + len(sql[at:]) - len(sql[at:].lstrip()))
+        group = str(found.lastgroup)
+        piece = _piece(group, found[group], found.start(group))
+        pieces.append(piece)
+        shape.append(None if piece[0] in _FREE else piece[0] + piece[1])
         at = found.end()
     while pieces and pieces[-1][:2] == ("symbol", ";"):
         pieces.pop()
+        shape.pop()
     if len(pieces) > PIECES_MAX:
         text = f"the query has {len(pieces)} words, values and symbols; at most {PIECES_MAX} are allowed"
         raise QueryError(text, pieces[PIECES_MAX].start)
-    _refuse_words(pieces)
-    return Text(pieces, tuple(None if p.kind in LITERALS else f"{p.kind}:{p.value}" for p in pieces))
+    return Text(pieces, tuple(shape))
+
+
+_FREE: Final = frozenset({"number", "string", "hex"})
+"""The literals that may differ between queries of one shape."""
 
 
 def _piece(group: str, text: str, at: int) -> Piece:
-    if group == "word":
-        upper = text.upper() if text.isascii() else text
-        if upper in _KEYWORDS:
-            return Piece("keyword", upper, at)
-        if upper in ("TRUE", "FALSE"):
-            return Piece("bool", upper, at)
-        return Piece("name", text, at)
+    if group == "symbol":
+        return Piece("symbol", "<>" if text == "!=" else text, at)
     if group == "quoted":
         return Piece("name", text[1:-1].replace('""', '"'), at)
+    if group == "word":
+        upper = text.upper()
+        if upper in _KEYWORDS and text.isascii():
+            return Piece("keyword", upper, at)
+        if upper in ("TRUE", "FALSE") and text.isascii():
+            return Piece("bool", upper, at)
+        return Piece("name", text, at)
+    if group == "number":
+        return Piece("number", "".join(text.split()) if text[0] in "+-" else text, at)
     if group == "string":
         return Piece("string", text[1:-1].replace("''", "'"), at)
     if group == "hex":
         return Piece("hex", text[2:-1] if text[1] == "'" else text[2:], at)
-    if group == "number":
-        return Piece("number", "".join(text.split()) if text[0] in "+-" else text, at)
-    if group == "parameter":
-        if text != ":sender":
-            raise QueryError(f"unknown parameter {shown(text)}; the only one is :sender", at)
-        return Piece("sender", text, at)
-    return Piece("symbol", "<>" if text == "!=" else text, at)
+    if text != ":sender":
+        raise QueryError(f"unknown parameter {shown(text)}; the only one is :sender", at)
+    return Piece("sender", text, at)
 
 
 def _unreadable(sql: str, at: int) -> QueryError:
@@ -140,7 +149,7 @@ def _unreadable(sql: str, at: int) -> QueryError:
     return QueryError(f"unexpected {shown(character)}; the form is {FORM}", at)
 
 
-def _refuse_words(pieces: list[Piece]) -> None:
+def refuse_words(pieces: list[Piece]) -> None:
     """Name what other dialects have and this one does not; a name that is written like it has to be quoted."""
     for place, piece in enumerate(pieces):
         if piece.kind == "symbol" and piece.value == ";":

@@ -13,7 +13,7 @@ from gamedb.columns import exact_function
 from gamedb.commit import Commit
 from gamedb.errors import QueryError
 from gamedb.functions import Function
-from gamedb.query.access import Reader
+from gamedb.query.access import Reader, check_count
 from gamedb.query.conditions import Condition, Predicate
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.query.plan import Query
@@ -177,6 +177,5 @@ def _failure(view: Function, error: Exception) -> str:
 
 def _chosen(rows: list[Row], test: Predicate | None, rows_max: int | None) -> list[Row]:
     chosen = list(rows) if test is None else [row for row in rows if test(row)]
-    if rows_max is not None and len(chosen) > rows_max:
-        raise QueryError(f"the query gives more than {rows_max} rows; narrow it with WHERE")
+    check_count(chosen, rows_max)
     return chosen

@@ -141,8 +141,7 @@ class Hub:
         return feed
 
     def unfollow(self, session: Session, query_set_id: int, feeds: Iterable[Feed]) -> None:
-        """End what `follow` began."""
-        self.backlog.settle(session)
+        """End what `follow` began, for a session that has been told everything."""
         for feed in feeds:
             audience = feed.audiences[query_set_id]
             self.backlog.leave(audience, session)

@@ -468,6 +468,26 @@ def test_many_followers_are_told_by_one_note_in_the_order_of_all_else(world: Wor
     assert second.cache.count("mark") == 20
 
 
+def test_those_who_follow_two_crowded_queries_are_told_in_the_order_of_commits(world: World) -> None:
+    clients = [world.client() for _ in range(10)]
+    for client in clients:
+        client.subscribe(1, "SELECT * FROM player")
+        client.subscribe(2, "SELECT * FROM mark")
+    for number in range(3):
+        world.db.call("mark", number, "x")
+        world.db.call("spawn", number, 1)
+    clients[0].session.receive(messages.encode_client(clients[0].calling("nothing")))
+    clients[0].session._work()
+    world.turn()
+    for client in clients:
+        sets = [
+            message.query_sets[0].query_set_id
+            for message in client.read()
+            if isinstance(message, messages.TransactionUpdate)
+        ]
+        assert sets == [2, 1] * 3
+
+
 def test_a_client_is_told_apart_from_its_other_connections(world: World) -> None:
     ann = world.client()
     again = world.client(identity=ann.session.identity)

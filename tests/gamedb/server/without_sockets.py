@@ -232,7 +232,7 @@ class Cache:
 
     def counts(self, table: str) -> Counter[Any]:
         """How often each row is there."""
-        return Counter({row: count for row, count in self._tables.get(table, {}).values()})
+        return Counter(dict(self._tables.get(table, {}).values()))
 
     def decode(self, table: str, rows: messages.RowList) -> list[Any]:
         """The rows of a list, each also as bytes."""

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['tests/**/*.test.{ts,tsx}'],
+    globalSetup: ['tests/sdk/setup.ts'],
+    setupFiles: ['tests/sdk/websocket.ts'],
+    // One server for all files, and each file plays with rows of its own names.
+    server: { deps: { inline: [/spacetimedb\/src/] } },
+    pool: 'threads',
+    maxWorkers: 2,
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+  },
+});

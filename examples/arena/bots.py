@@ -157,6 +157,8 @@ def go_and_strike(ctx: ReducerContext, bot: Character, target: int, *, stand: Po
     if distance(whereabouts(ctx, bot.id), whereabouts(ctx, target)) > REACH - 15:
         if not is_walking(ctx, bot.id):
             stroll(ctx, bot.id, stand)
+    elif not is_walking(ctx, bot.id) and ctx.random.random() < 0.08:
+        stroll(ctx, bot.id, stand)
     elif figure(ctx, bot.id).ready_at <= ctx.now and ctx.random.random() < 0.6:
         strike(ctx, bot, target)
 

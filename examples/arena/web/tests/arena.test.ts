@@ -61,9 +61,11 @@ describe('the arena', () => {
       const guard = token(page, 'Dame Wren');
       const spots = new Set<string | null>();
       await eventually(async () => spots.add(await guard.getAttribute('transform')).size > 8);
-      await guard.hover({ force: true });
       const card = page.getByTestId('card');
-      await card.getByTestId('run').first().waitFor();
+      await eventually(async () => {
+        await guard.hover({ force: true }); // it walks, and others may stand before it
+        return (await card.count()) > 0 && /Dame Wren.*patrol/s.test((await card.textContent())!);
+      });
       expect(await card.textContent()).toMatch(/patrol#\d+.*(select\(ARRIVAL, ThreatDetected, StandDown\)|sleep|spawn\(combat\))/s);
       await shot(page, 'patrol');
     }));

@@ -7,7 +7,7 @@ import { serverNow, useNow } from '../clock';
 import { Glyph } from '../ui/icons';
 import { Card } from './Card';
 import { Motion } from './motion';
-import { HEIGHT, Terrain, WIDTH } from './Terrain';
+import { HEIGHT, PlaceNames, Terrain, WIDTH } from './Terrain';
 import { Bubble, Token } from './Token';
 
 const SPEECH_MS = 5000;
@@ -146,6 +146,7 @@ export function MapView() {
           <circle cx={450} cy={80} r={55} fill="url(#glow)" />
           <circle cx={265} cy={495} r={60} fill="url(#glow)" />
         </g>
+        <PlaceNames places={world.places} />
         {goal && world.me && world.walks.has(world.me.id) && (
           <g key={goal.key} className="goal" transform={`translate(${goal.at.x} ${goal.at.y})`}>
             <circle r={9} />

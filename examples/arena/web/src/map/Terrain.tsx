@@ -145,10 +145,20 @@ export const Terrain = memo(function Terrain({ places }: { places: readonly Plac
       {places.map((place) => (
         <g key={place.id} transform={`translate(${place.at.x} ${place.at.y})`}>
           <Landmark kind={place.kind} />
-          <text className="place-name" y={LABEL_Y[place.kind] ?? 44}>
-            {place.name}
-          </text>
         </g>
+      ))}
+    </g>
+  );
+});
+
+/** Above the light, so that one can read it at night. */
+export const PlaceNames = memo(function PlaceNames({ places }: { places: readonly Place[] }) {
+  return (
+    <g aria-hidden pointerEvents="none">
+      {places.map((place) => (
+        <text key={place.id} className="place-name" x={place.at.x} y={place.at.y + (LABEL_Y[place.kind] ?? 44)}>
+          {place.name}
+        </text>
       ))}
     </g>
   );

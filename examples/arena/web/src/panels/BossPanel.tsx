@@ -110,8 +110,8 @@ function Sleeper() {
 /** Shown where there is room for it. */
 function Portrait({ burning }: { burning: boolean }) {
   return (
-    <svg className={`portrait ${burning ? 'is-fiery' : ''}`} viewBox="0 0 200 136" aria-hidden>
-      <circle className="portrait-glow" cx="100" cy="76" r="62" />
+    <svg className={`portrait ${burning ? 'is-fiery' : ''}`} viewBox="0 0 200 140" aria-hidden>
+      <circle className="portrait-glow" cx="100" cy="72" r="66" />
       <path d="M72 40C50 34 40 20 40 2c8 14 20 22 40 26zM128 40c22-6 32-20 32-38-8 14-20 22-40 26z" className="dragon-horn" />
       <path d="M60 52 34 44l14 16-22 4 22 10-14 14 28-6zM140 52l26-8-14 16 22 4-22 10 14 14-28-6z" className="dragon-spines" />
       <path d="M100 132 80 106 64 80 58 50l18-18 24-6 24 6 18 18-6 30-16 26z" className="dragon-head" />

@@ -1,7 +1,7 @@
 // Everything that the page knows of the arena: one subscription a table, read by all panels.
 
-import { createContext, useContext, useEffect, useMemo, useRef, type ReactNode } from 'react';
-import type { Infer } from 'spacetimedb';
+import { createContext, useContext, useEffect, useRef, useState, type ReactNode } from 'react';
+import type { Identity, Infer } from 'spacetimedb';
 import { useSpacetimeDB, useTable } from 'spacetimedb/react';
 import { tables } from './bindings';
 import type * as Types from './bindings/types';
@@ -47,6 +47,58 @@ export function ms(time: { microsSinceUnixEpoch: bigint }): number {
   return Number(time.microsSinceUnixEpoch / 1000n);
 }
 
+const PUBLISH_MS = 60; // one commit changes several tables, and several commits come at once: draw them together
+
+interface Raw {
+  ready: boolean;
+  identity: Identity | undefined;
+  characters: Rows<Types.Character>;
+  figures: Rows<Types.Figure>;
+  walks: Rows<Types.Walk>;
+  effects: Rows<Types.Effect>;
+  items: Rows<Types.Item>;
+  lots: Rows<Types.Lot>;
+  heldGold: Rows<Types.HeldGold>;
+  encounters: Rows<Types.Encounter>;
+  lairs: Rows<Types.Lair>;
+  raid: Rows<Types.RaidMember>;
+  places: Rows<Types.Place>;
+  times: Rows<Types.WorldTime>;
+  lines: Rows<Types.ChatLine>;
+  news: Rows<Types.Chat>;
+  workflows: Rows<Types.Workflow>;
+  timers: Rows<Types.WorkflowTimer>;
+  events: Rows<Types.WorkflowEvent>;
+}
+
+function worldOf(raw: Raw): World {
+  const { identity } = raw;
+  const me = identity && raw.characters.find((row) => row.identity?.isEqual(identity));
+  const live = raw.ready && me !== undefined;
+  return {
+    live,
+    known: live,
+    me,
+    characters: new Map(raw.characters.map((row) => [row.id, row])),
+    figures: new Map(raw.figures.map((row) => [row.characterId, row])),
+    walks: new Map(raw.walks.map((row) => [row.characterId, row])),
+    effects: [...raw.effects].sort(byId),
+    items: [...raw.items].sort(byId),
+    lots: raw.lots,
+    heldGold: raw.heldGold,
+    encounter: raw.encounters[0],
+    lair: raw.lairs[0],
+    raid: raw.raid,
+    places: raw.places,
+    time: raw.times[0],
+    lines: [...raw.lines].sort(byId),
+    news: [...raw.news].sort(byId),
+    workflows: raw.workflows,
+    timers: raw.timers,
+    events: [...raw.events].sort(byId),
+  };
+}
+
 const byId = <T extends { id: bigint }>(a: T, b: T): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 const onWalk = { onInsert: (walk: Infer<typeof Types.Walk>) => hear(ms(walk.beganAt)) };
@@ -73,41 +125,29 @@ export function WorldProvider({ children }: { children: ReactNode }) {
   const ready =
     isActive && r1 && r2 && r3 && r4 && r5 && r6 && r7 && r8 && r9 && r10 && r11 && r12 && r13 && r14 && r15 && r16 && r17;
 
-  const fresh = useMemo<World>(() => {
-    const byCharacter = new Map(characters.map((row) => [row.id, row]));
-    return {
-      live: ready,
-      known: ready,
-      me: identity && characters.find((row) => row.identity?.isEqual(identity)),
-      characters: byCharacter,
-      figures: new Map(figures.map((row) => [row.characterId, row])),
-      walks: new Map(walks.map((row) => [row.characterId, row])),
-      effects: [...effects].sort(byId),
-      items: [...items].sort(byId),
-      lots: [...lots].sort((a, b) => (a.auctionId < b.auctionId ? -1 : 1)),
-      heldGold,
-      encounter: encounters[0],
-      lair: lairs[0],
-      raid,
-      places,
-      time: times[0],
-      lines: [...lines].sort(byId),
-      news: [...news].sort(byId),
-      workflows,
-      timers,
-      events: [...events].sort(byId),
-    };
-  }, [
+  const raw: Raw = {
     ready, identity, characters, figures, walks, effects, items, lots, heldGold, encounters, lairs, raid, places, times,
     lines, news, workflows, timers, events,
-  ]);
-
-  // While the connection is lost, the last that was seen stays on the screen.
-  const last = useRef<World>(fresh);
-  const world = ready && fresh.me ? fresh : last.current.known ? { ...last.current, live: false } : fresh;
+  };
+  const latest = useRef(raw);
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const [world, setWorld] = useState<World>(() => worldOf(raw));
   useEffect(() => {
-    if (ready && fresh.me) last.current = fresh;
-  }, [ready, fresh]);
+    latest.current = raw;
+    timer.current ??= setTimeout(() => {
+      timer.current = null;
+      // While the connection is lost, the last that was seen stays on the screen.
+      const fresh = worldOf(latest.current);
+      setWorld((old) => (fresh.live || !old.known ? fresh : { ...old, live: false }));
+    }, PUBLISH_MS);
+  }, Object.values(raw));
+  useEffect(
+    () => () => {
+      if (timer.current !== null) clearTimeout(timer.current);
+      timer.current = null;
+    },
+    [],
+  );
 
   return <Context.Provider value={world}>{children}</Context.Provider>;
 }

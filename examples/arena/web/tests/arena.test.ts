@@ -40,6 +40,8 @@ async function eventually(what: () => Promise<boolean>, ms = 20_000): Promise<vo
 }
 
 const token = (page: Page, name: string): Locator => page.locator(`[data-name="${name}"]`).first();
+/** Where a token stands: the layer that is moved. */
+const spot = (place: Locator): Promise<string> => place.evaluate((node) => (node.closest('.placed') as HTMLElement).style.transform);
 const number = async (place: Locator, name: string): Promise<number> => Number(await place.getAttribute(name));
 
 function shot(page: Page, name: string): Promise<Buffer> {
@@ -59,8 +61,8 @@ describe('the arena', () => {
   it('shows a patrol walking, smoothly, and where its workflow waits', () =>
     playing(async ({ page }) => {
       const guard = token(page, 'Dame Wren');
-      const spots = new Set<string | null>();
-      await eventually(async () => spots.add(await guard.getAttribute('transform')).size > 8);
+      const spots = new Set<string>();
+      await eventually(async () => spots.add(await spot(guard)).size > 8);
       const card = page.getByTestId('card');
       await eventually(async () => {
         await guard.hover({ force: true }); // it walks, and others may stand before it
@@ -72,10 +74,10 @@ describe('the arena', () => {
 
   it('walks where one clicks', () =>
     playing(async ({ page }) => {
-      const me = page.locator('.token-me');
-      const before = await me.getAttribute('transform');
-      await page.getByTestId('map').locator('svg').click({ position: { x: 560, y: 330 } });
-      await eventually(async () => (await me.getAttribute('transform')) !== before);
+      const me = page.locator('.token-me .token-body');
+      const before = await spot(me);
+      await page.getByTestId('map').click({ position: { x: 560, y: 380 } });
+      await eventually(async () => (await spot(me)) !== before);
     }));
 
   it('shows a buff that ticks down and stacks', () =>
@@ -190,8 +192,8 @@ describe('the arena', () => {
     expect(still).toBeLessThan(left - 500);
     expect(still).toBeGreaterThan(0);
     const guard = token(page, 'Sir Aldo');
-    const spots = new Set<string | null>();
-    await eventually(async () => spots.add(await guard.getAttribute('transform')).size > 4);
+    const spots = new Set<string>();
+    await eventually(async () => spots.add(await spot(guard)).size > 4);
     // While nobody listened, the browser itself says so; the page has nothing to add.
     expect(complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(text))).toEqual([]);
     await close();

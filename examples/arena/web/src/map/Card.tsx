@@ -24,15 +24,14 @@ interface Props {
   who: Character;
   motion: Motion;
   frame: RefObject<HTMLDivElement | null>;
-  svg: RefObject<SVGSVGElement | null>;
   pinned: boolean;
   onClose: () => void;
 }
 
-export function Card({ who, motion, frame, svg, pinned, onClose }: Props) {
+export function Card({ who, motion, frame, pinned, onClose }: Props) {
   const world = useWorld();
   const { call, intend } = useActions();
-  const now = useNow(200);
+  const now = useNow(250);
   const node = useRef<HTMLDivElement>(null);
   const kind = kindOf(world, who);
 
@@ -40,27 +39,26 @@ export function Card({ who, motion, frame, svg, pinned, onClose }: Props) {
     let request = 0;
     const follow = () => {
       const at = motion.at(who.id);
-      const matrix = svg.current?.getScreenCTM();
-      const box = frame.current?.getBoundingClientRect();
-      if (at && matrix && box && node.current) {
-        const point = new DOMPoint(at.x, at.y).matrixTransform(matrix);
-        const card = node.current.getBoundingClientRect();
-        const x = point.x - box.left;
-        const y = point.y - box.top;
-        const left = x + 26 + card.width > box.width ? x - card.width - 26 : x + 26;
-        const top = Math.min(box.height - card.height - 8, Math.max(8, y - card.height / 2));
-        node.current.style.transform = `translate(${Math.max(8, Math.min(box.width - card.width - 8, left)).toFixed(0)}px, ${top.toFixed(0)}px)`;
+      const box = frame.current;
+      const card = node.current;
+      if (at && box && card) {
+        const { x, y } = motion.toFrame(at);
+        const [width, height] = [card.offsetWidth, card.offsetHeight];
+        const aside = x + 30 + width > box.clientWidth ? x - width - 30 : x + 30;
+        const left = Math.max(8, Math.min(box.clientWidth - width - 8, aside));
+        const top = Math.max(8, Math.min(box.clientHeight - height - 8, y - height / 2));
+        card.style.transform = `translate3d(${left.toFixed(0)}px, ${top.toFixed(0)}px, 0)`;
       }
       request = requestAnimationFrame(follow);
     };
     follow();
     return () => cancelAnimationFrame(request);
-  }, [who.id, motion, frame, svg]);
+  }, [who.id, motion, frame]);
 
   const effects = world.effects.filter((effect) => effect.characterId === who.id);
   const workflows = workflowsOf(world, who.id);
   return (
-    <div className={`card ${pinned ? 'is-pinned' : ''}`} ref={node} data-testid="card">
+    <div className={`card ${pinned ? 'is-pinned' : ''}`} ref={node} data-testid="card" onClick={(event) => event.stopPropagation()}>
       <header>
         <strong>{capital(who.name)}</strong>
         <span className="muted">{ROLES[kind]}</span>

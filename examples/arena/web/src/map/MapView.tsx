@@ -1,47 +1,52 @@
-// The map: the land, who is on it, and what one clicks.
+// The map: the land, who is on it, and what one clicks. Layers that seldom change lie below those that move.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '../act';
-import { ms, kindOf, nameOf, thing, useWorld, type Spot, type World } from '../world';
+import type { Item } from '../bindings/types';
 import { serverNow, useNow } from '../clock';
 import { Glyph } from '../ui/icons';
+import { kindOf, ms, nameOf, thing, useWorld, type Spot, type World } from '../world';
 import { Card } from './Card';
 import { Motion } from './motion';
 import { HEIGHT, PlaceNames, Terrain, WIDTH } from './Terrain';
-import { Bubble, Token } from './Token';
+import { Bubble, kindIsFoe, Token } from './Token';
 
 const SPEECH_MS = 5000;
 const CLOSE = 0.82;
-
-interface Floater {
-  key: number;
-  x: number;
-  y: number;
-  text: string;
-  good: boolean;
-}
+const LIGHTS: [number, number, number][] = [
+  [500, 345, 105],
+  [705, 425, 120],
+  [165, 340, 90],
+  [450, 80, 60],
+  [265, 495, 70],
+];
 
 export function MapView() {
   const world = useWorld();
   const actions = useActions();
-  const now = useNow(1000);
   const frame = useRef<HTMLDivElement>(null);
-  const svg = useRef<SVGSVGElement>(null);
+  const land = useRef<HTMLDivElement>(null);
   const [motion] = useState(() => new Motion());
+  const [scale, setScale] = useState(1);
   const [over, setOver] = useState<bigint | null>(null);
   const [pinned, setPinned] = useState<bigint | null>(null);
-  const [goal, setGoal] = useState<{ key: number; at: Spot } | null>(null);
+  const [goal, setGoal] = useState<Spot | null>(null);
   const floaters = useFloaters(world, motion);
   const fires = useFires(world);
+  const latest = useRef({ world, actions });
 
   motion.world = world;
+  useEffect(() => {
+    latest.current = { world, actions };
+  });
 
   useEffect(() => {
-    motion.svg = svg.current;
+    motion.land = land.current;
     const measure = () => {
-      const box = frame.current!.getBoundingClientRect();
-      motion.size = { width: box.width, height: box.height };
-      motion.closest = box.width < 600 ? CLOSE : 0;
+      const { width, height } = frame.current!.getBoundingClientRect();
+      if (width === 0) return; // another tab is shown
+      motion.fit(width, height, width < 600 ? CLOSE : 0);
+      setScale(motion.scale);
     };
     measure();
     const observer = new ResizeObserver(measure);
@@ -53,46 +58,30 @@ export function MapView() {
     };
   }, [motion]);
 
-  const press = useCallback(
-    (id: bigint) => {
-      const who = world.characters.get(id);
-      if (who === undefined) return;
-      const kind = kindOf(world, who);
-      setPinned((old) => (old === id ? null : id));
-      if (kind === 'wolf' || kind === 'bandit' || kind === 'minion') actions.intend({ kind: 'attack', target: id });
-      if (kind === 'boss' && world.encounter !== undefined) actions.intend({ kind: 'attack', target: id });
-    },
-    [world, actions],
-  );
+  const press = useCallback((id: bigint) => {
+    const now = latest.current;
+    const who = now.world.characters.get(id);
+    if (who === undefined) return;
+    const kind = kindOf(now.world, who);
+    setPinned((old) => (old === id ? null : id));
+    if (kindIsFoe(kind) || (kind === 'boss' && now.world.encounter !== undefined)) {
+      now.actions.intend({ kind: 'attack', target: id });
+    }
+  }, []);
 
-  const ground = (event: React.MouseEvent<SVGSVGElement>) => {
-    const matrix = svg.current?.getScreenCTM()?.inverse();
-    if (!matrix) return;
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix);
+  const pick = useCallback((item: bigint) => latest.current.actions.intend({ kind: 'pick', item }), []);
+
+  const ground = (event: React.MouseEvent<HTMLDivElement>) => {
+    const box = frame.current!.getBoundingClientRect();
+    const at = motion.toLand({ x: event.clientX - box.left, y: event.clientY - box.top });
     const inside = { x: Math.min(WIDTH - 5, Math.max(5, at.x)), y: Math.min(HEIGHT - 5, Math.max(5, at.y)) };
     setPinned(null);
-    setGoal((old) => ({ key: (old?.key ?? 0) + 1, at: inside }));
+    setGoal(inside);
     actions.walk(inside);
   };
 
-  const speeches = useMemo(() => {
-    const found = new Map<bigint, string>();
-    for (const line of world.lines.slice(-8)) {
-      if (now - ms(line.at) < SPEECH_MS) found.set(line.authorId, line.text);
-    }
-    return found;
-  }, [world.lines, now]);
-
   const tokens = useMemo(() => {
-    const fighters = new Set<bigint>();
-    for (const row of world.workflows) {
-      if (row.workflowType === 'combat' && row.status.tag === 'Suspended' && row.entityId !== undefined) {
-        fighters.add(row.entityId);
-        for (const figure of world.figures.values()) {
-          if (figure.opponent === row.entityId) fighters.add(figure.characterId);
-        }
-      }
-    }
+    const fighters = fightersOf(world);
     return [...world.characters.values()]
       .map((who) => ({ who, kind: kindOf(world, who) }))
       .filter(({ who, kind }) => kind !== 'bank' && (kind !== 'hero' || world.figures.get(who.id)?.online !== false))
@@ -101,27 +90,119 @@ export function MapView() {
         who,
         kind,
         fighting: fighters.has(who.id),
-        buffs: world.effects.find((effect) => effect.characterId === who.id)?.kind ?? '',
+        buff: world.effects.find((effect) => effect.characterId === who.id)?.kind ?? '',
       }));
   }, [world]);
 
   const phase = world.time?.phase ?? 'day';
   const shown = pinned ?? over;
   const shownWho = shown === null ? undefined : world.characters.get(shown);
+  const walking = world.me !== undefined && world.walks.has(world.me.id);
 
   return (
-    <div className="map" ref={frame} data-testid="map">
-      <svg
-        ref={svg}
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="xMidYMid slice"
-        className={`map-svg phase-${phase} ${world.encounter ? 'boss-awake' : ''}`}
-        onClick={ground}
-        role="img"
-        aria-label="The map of the arena"
-      >
-        <Terrain places={world.places} />
-        {world.items
+    <div
+      className={`map phase-${phase} ${world.encounter ? 'boss-awake' : ''}`}
+      ref={frame}
+      data-testid="map"
+      onClick={ground}
+      role="application"
+      aria-label="The map of the arena: click to walk"
+    >
+      <div className="land" ref={land} style={{ width: WIDTH * scale, height: HEIGHT * scale, '--scale': scale } as React.CSSProperties}>
+        <svg className="layer" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden>
+          <Terrain places={world.places} />
+        </svg>
+        <Sails />
+        <div className="tint" />
+        <svg className="layer lights" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden>
+          {LIGHTS.map(([x, y, r]) => (
+            <circle key={x} cx={x} cy={y} r={r} fill="url(#glow)" />
+          ))}
+        </svg>
+        <div className="ember" />
+        <Herbs items={world.items} onPick={pick} />
+        <svg className="layer no-press" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden>
+          <PlaceNames places={world.places} />
+          {goal && walking && (
+            <g className="goal" transform={`translate(${goal.x.toFixed(0)} ${goal.y.toFixed(0)})`}>
+              <circle r={9} />
+              <circle r={3} />
+            </g>
+          )}
+        </svg>
+        {tokens.map(({ who, kind, fighting, buff }) => (
+          <Token
+            key={who.id}
+            id={who.id}
+            name={who.name}
+            hp={who.hp}
+            hpMax={who.hpMax}
+            kind={kind}
+            fighting={fighting}
+            awake={world.encounter !== undefined}
+            buff={buff}
+            chosen={shown === who.id}
+            place={motion.place}
+            onOver={setOver}
+            onPress={press}
+          />
+        ))}
+        <Bubbles world={world} motion={motion} />
+        {fires.map((fire) => (
+          <svg key={fire.key} className="layer no-press breath" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} data-testid="breath">
+            <g transform={`translate(${fire.x} ${fire.y})`}>
+              <circle r={40} />
+              <circle r={40} className="breath-late" />
+              <path d="M-20 18C-90 70-120 90-150 150-96 120-60 110-30 128-18 96 6 60 26 22z" />
+            </g>
+          </svg>
+        ))}
+        {floaters.map((floater) => (
+          <span
+            key={floater.key}
+            className={`floater ${floater.good ? 'is-good' : ''}`}
+            style={{ left: floater.x * scale, top: floater.y * scale }}
+          >
+            {floater.text}
+          </span>
+        ))}
+      </div>
+      {shownWho && <Card who={shownWho} motion={motion} frame={frame} pinned={pinned !== null} onClose={() => setPinned(null)} />}
+      <IntentNote world={world} />
+    </div>
+  );
+}
+
+/** Who is in a combat: the one who decides, and who is fought. */
+function fightersOf(world: World): Set<bigint> {
+  const fighters = new Set<bigint>();
+  for (const row of world.workflows) {
+    if (row.workflowType !== 'combat' || row.status.tag !== 'Suspended' || row.entityId === undefined) continue;
+    fighters.add(row.entityId);
+    for (const figure of world.figures.values()) {
+      if (figure.opponent === row.entityId) fighters.add(figure.characterId);
+    }
+  }
+  return fighters;
+}
+
+/** The mill turns: a layer of its own, so that nothing else is painted with it. */
+const Sails = memo(function Sails() {
+  return (
+    <div className="sails">
+      <svg viewBox="-32 -32 64 64" aria-hidden>
+        <path d="M-2 0-4-28h8L2 0zM0-2l28-4v8L0 2zM2 0l4 28h-8L-2 0zM0 2l-28 4v-8L0-2z" fill="#d6c9ac" opacity={0.9} />
+        <circle r={3} fill="#4a3a28" />
+      </svg>
+    </div>
+  );
+});
+
+const Herbs = memo(
+  function Herbs({ items, onPick }: { items: readonly Item[]; onPick: (id: bigint) => void }) {
+    return (
+      <svg className="layer herbs" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden>
+        {items
           .filter((item) => item.ownerId === undefined)
           .map((item) => (
             <g
@@ -130,7 +211,7 @@ export function MapView() {
               transform={`translate(${item.at.x - 9} ${item.at.y - 9}) scale(0.75)`}
               onClick={(event) => {
                 event.stopPropagation();
-                actions.intend({ kind: 'pick', item: item.id });
+                onPick(item.id);
               }}
             >
               <title>{`${item.kind}: pick it up`}</title>
@@ -138,57 +219,29 @@ export function MapView() {
               <Glyph name="herb" width={2} />
             </g>
           ))}
-        <rect className="tint" x={-20} y={-20} width={WIDTH + 40} height={HEIGHT + 40} pointerEvents="none" />
-        <g className="lights" pointerEvents="none">
-          <circle cx={500} cy={345} r={95} fill="url(#glow)" />
-          <circle cx={705} cy={425} r={110} fill="url(#glow)" />
-          <circle cx={165} cy={340} r={80} fill="url(#glow)" />
-          <circle cx={450} cy={80} r={55} fill="url(#glow)" />
-          <circle cx={265} cy={495} r={60} fill="url(#glow)" />
-        </g>
-        <PlaceNames places={world.places} />
-        {goal && world.me && world.walks.has(world.me.id) && (
-          <g key={goal.key} className="goal" transform={`translate(${goal.at.x} ${goal.at.y})`}>
-            <circle r={9} />
-            <circle r={3} />
-          </g>
-        )}
-        {tokens.map(({ who, kind, fighting, buffs }) => (
-          <Token
-            key={who.id}
-            who={who}
-            kind={kind}
-            fighting={fighting}
-            awake={world.encounter !== undefined}
-            away={false}
-            buffs={buffs}
-            chosen={shown === who.id}
-            place={motion.place}
-            onOver={setOver}
-            onPress={press}
-          />
-        ))}
-        {tokens.map(({ who, kind }) => {
-          const text = speeches.get(who.id);
-          return text === undefined ? null : <Bubble key={who.id} text={text} kind={kind} id={who.id} place={motion.place} />;
-        })}
-        {fires.map((fire) => (
-          <g key={fire.key} className="breath" transform={`translate(${fire.x} ${fire.y})`} data-testid="breath">
-            <circle r={40} />
-            <circle r={40} className="breath-late" />
-            <path d="M-20 18C-90 70-120 90-150 150-96 120-60 110-30 128-18 96 6 60 26 22z" />
-          </g>
-        ))}
-        {floaters.map((floater) => (
-          <text key={floater.key} className={`floater ${floater.good ? 'is-good' : ''}`} x={floater.x} y={floater.y}>
-            {floater.text}
-          </text>
-        ))}
       </svg>
-      {shownWho && <Card who={shownWho} motion={motion} frame={frame} svg={svg} pinned={pinned !== null} onClose={() => setPinned(null)} />}
-      <IntentNote world={world} />
-    </div>
-  );
+    );
+  },
+  (before, after) => lying(before.items) === lying(after.items),
+);
+
+function lying(items: readonly Item[]): string {
+  return items
+    .filter((item) => item.ownerId === undefined)
+    .map((item) => `${item.id}:${item.at.x},${item.at.y}`)
+    .join(' ');
+}
+
+function Bubbles({ world, motion }: { world: World; motion: Motion }) {
+  const now = useNow(1000);
+  const said = new Map<bigint, string>();
+  for (const line of world.lines.slice(-8)) {
+    if (now - ms(line.at) < SPEECH_MS) said.set(line.authorId, line.text);
+  }
+  return [...said].map(([id, text]) => {
+    const who = world.characters.get(id);
+    return who && <Bubble key={id} who={who} kind={kindOf(world, who)} text={text} place={motion.place} />;
+  });
 }
 
 function IntentNote({ world }: { world: World }) {
@@ -201,11 +254,29 @@ function IntentNote({ world }: { world: World }) {
         ? `Fetching the ${thing(world, intent.item)}`
         : `Walking to ${nameOf(world, intent.giver)}`;
   return (
-    <button type="button" className="intent" onClick={() => intend(null)}>
+    <button
+      type="button"
+      className="intent"
+      onClick={(event) => {
+        event.stopPropagation();
+        intend(null);
+      }}
+    >
       {text} <span>stop</span>
     </button>
   );
 }
+
+interface Floater {
+  key: number;
+  x: number;
+  y: number;
+  text: string;
+  good: boolean;
+}
+
+const FLOATERS_MAX = 14;
+const FLOAT_MS = 1300;
 
 /** Numbers that rise where somebody was hurt or healed. */
 function useFloaters(world: World, motion: Motion): Floater[] {
@@ -220,23 +291,27 @@ function useFloaters(world: World, motion: Motion): Floater[] {
       const at = motion.at(who.id);
       if (at !== undefined && (change < 0 || change > 8)) {
         const shift = ((next.current * 37) % 26) - 13;
-        fresh.push({ key: next.current++, x: at.x + shift, y: at.y - 20, text: change > 0 ? `+${change}` : `${change}`, good: change > 0 });
+        const text = change > 0 ? `+${change}` : `${change}`;
+        fresh.push({ key: next.current++, x: at.x + shift, y: at.y - 26, text, good: change > 0 });
       }
     }
     before.current = world.characters;
-    if (fresh.length > 0) setFloaters((all) => [...all, ...fresh].slice(-16));
+    if (fresh.length === 0) return;
+    setFloaters((all) => [...all, ...fresh].slice(-FLOATERS_MAX));
+    setTimeout(() => setFloaters((all) => all.filter((floater) => !fresh.includes(floater))), FLOAT_MS);
   }, [world.characters, motion]);
-  useEffect(() => {
-    if (floaters.length === 0) return;
-    const timer = setTimeout(() => setFloaters([]), 1400);
-    return () => clearTimeout(timer);
-  }, [floaters]);
   return floaters;
 }
 
+interface Fire {
+  key: number;
+  x: number;
+  y: number;
+}
+
 /** The dragon breathes when its next breath moves on. */
-function useFires(world: World): { key: number; x: number; y: number }[] {
-  const [fires, setFires] = useState<{ key: number; x: number; y: number }[]>([]);
+function useFires(world: World): Fire[] {
+  const [fires, setFires] = useState<Fire[]>([]);
   const before = useRef<number | undefined>(undefined);
   const boss = world.encounter && world.characters.get(world.encounter.boss);
   const breath = world.encounter?.breathesAt && ms(world.encounter.breathesAt);
@@ -247,10 +322,8 @@ function useFires(world: World): { key: number; x: number; y: number }[] {
     if (serverNow() - last > 4000) return;
     const fire = { key: breath, x: boss.at.x, y: boss.at.y };
     setFires((all) => [...all, fire]);
-    const timer = setTimeout(() => setFires((all) => all.filter((f) => f !== fire)), 1600);
-    return () => clearTimeout(timer);
+    setTimeout(() => setFires((all) => all.filter((other) => other !== fire)), 1600);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [breath]);
   return fires;
 }
-

@@ -105,11 +105,6 @@ export const Terrain = memo(function Terrain({ places }: { places: readonly Plac
           <stop offset="0.35" stopColor="#ffae4a" stopOpacity="0.35" />
           <stop offset="1" stopColor="#ff9a3c" stopOpacity="0" />
         </radialGradient>
-        <radialGradient id="ember">
-          <stop offset="0" stopColor="#ff8a4a" stopOpacity="0.9" />
-          <stop offset="0.4" stopColor="#e2502a" stopOpacity="0.4" />
-          <stop offset="1" stopColor="#c23616" stopOpacity="0" />
-        </radialGradient>
       </defs>
       <rect x={-20} y={-20} width={WIDTH + 40} height={HEIGHT + 40} fill="url(#ground)" />
       <ellipse cx={270} cy={490} rx={170} ry={110} fill="url(#meadow)" />
@@ -201,7 +196,7 @@ function Landmark({ kind }: { kind: string }) {
           <ellipse cx={0} cy={1} rx={26} ry={15} fill="#8a857a" />
           <ellipse cx={0} cy={1} rx={20} ry={11} fill="#2f6278" />
           <ellipse className="ripple" cx={0} cy={1} rx={9} ry={5} />
-          <ellipse className="ripple ripple-late" cx={0} cy={1} rx={9} ry={5} />
+          <ellipse className="ripple" cx={0} cy={1} rx={15} ry={8} opacity={0.5} />
           <path d="M-4 0v-14h8V0z" fill="#9a9589" />
           <ellipse cx={0} cy={-15} rx={9} ry={4} fill="#b0aa9d" />
           <path d="M0-16c-2-5-7-6-9-1M0-16c2-5 7-6 9-1M0-15v-8" stroke="#9fd3e6" strokeWidth={1.4} fill="none" />
@@ -231,12 +226,6 @@ function Landmark({ kind }: { kind: string }) {
           <path d="M2-16h7l5 36H4z" fill="#6f6655" />
           <path d="M-12-15 0-32 12-15z" fill="#7a4632" />
           <rect x={-5} y={6} width={10} height={14} rx={5} fill="#2a1f17" />
-          <g className="sails" transform="translate(0 -14)">
-            <g className="sails-turn">
-              <path d="M-2 0-4-28h8L2 0zM0-2l28-4v8L0 2zM2 0l4 28h-8L-2 0zM0 2l-28 4v-8L0-2z" fill="#d6c9ac" opacity={0.9} />
-              <circle r={3} fill="#4a3a28" />
-            </g>
-          </g>
         </g>
       );
     case 'oak':
@@ -264,7 +253,6 @@ function Landmark({ kind }: { kind: string }) {
     case 'lair':
       return (
         <g>
-          <circle className="lair-glow" r={74} cy={8} fill="url(#ember)" />
           <path d="M-66 40c-8-30 6-78 66-82 60 4 74 52 66 82z" fill="#3b3635" />
           <path d="M10-42c52 6 64 54 56 82H22C40 10 36-20 10-42z" fill="#2b2829" />
           <path d="M-38 42c-4-34 14-56 38-56s42 22 38 56z" fill="#120d0d" />

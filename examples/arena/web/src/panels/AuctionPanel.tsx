@@ -11,7 +11,7 @@ const SHOWN_MS = 90_000;
 
 export function AuctionPanel() {
   const world = useWorld();
-  const now = useNow(200);
+  const now = useNow(500);
   const lots = [...world.lots].sort((a, b) => Number(a.endsAt.microsSinceUnixEpoch - b.endsAt.microsSinceUnixEpoch));
   const sold = world.news.filter((line) => line.toId === undefined && line.text.includes(' is sold to ')).slice(-4).reverse();
   return (

@@ -23,7 +23,7 @@ const OUTCOMES: Record<string, string> = {
 
 export function BossPanel() {
   const world = useWorld();
-  const now = useNow(100);
+  const now = useNow(250);
   const fight = world.encounter;
   const lair = world.lair;
   const boss = lair && world.characters.get(lair.boss);

@@ -128,7 +128,7 @@ function Name({ me }: { me: Character }) {
 }
 
 function Buffs({ world, me }: { world: World; me: Character }) {
-  const now = useNow(100);
+  const now = useNow(200);
   const effects = world.effects.filter((effect) => effect.characterId === me.id);
   return (
     <div className="buffs" data-testid="buffs">

@@ -66,9 +66,11 @@ class Player:
 class Stage:
     """A database with nothing real around it."""
 
-    def __init__(self, module: Module, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self, module: Module, path: str | os.PathLike[str] | None = None, *, clock: ManualClock | None = None
+    ) -> None:
         self.module = module
-        self.clock = ManualClock()
+        self.clock = clock if clock is not None else ManualClock()
         self.open(path)
 
     def open(self, path: str | os.PathLike[str] | None) -> None:

@@ -6,12 +6,13 @@ committed is on disk. Start with `Module`, `Row` and `Database`.
 
 from typing import TYPE_CHECKING, Any
 
+from gamedb.caller import Caller
 from gamedb.checking import CheckReport
 from gamedb.clock import Clock, ManualClock, SystemClock
 from gamedb.codegen.files import Generation
 from gamedb.commit import Commit, TableChanges
 from gamedb.context import ProcedureContext, ReducerContext, ViewContext
-from gamedb.database import Caller, Database
+from gamedb.database import Database
 from gamedb.errors import (
     ArgumentError,
     ColumnError,

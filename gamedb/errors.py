@@ -114,3 +114,11 @@ class TokenError(GamedbError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ConnectionLost(GamedbError, ConnectionError):
+    """There is no connection to the server, or it ended before an answer came: a call may or may not have happened."""
+
+
+class CallFailed(GamedbError):
+    """A call that a server could not do: an unknown name, arguments that do not fit, or a bug (its log says more)."""

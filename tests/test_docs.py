@@ -22,7 +22,7 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
-from gamedb import database
+from gamedb import unclosed
 from gamedb.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +58,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def closing() -> Iterator[None]:
     """A page may leave its databases open, as an interpreter at its prompt does."""
     yield
-    for left in list(database._unclosed):
+    for left in list(unclosed.databases):
         left.close()
 
 

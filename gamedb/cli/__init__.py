@@ -12,10 +12,17 @@ from typing import Annotated
 
 import typer
 
+from gamedb.cli import token
+from gamedb.cli.call import call
 from gamedb.cli.check import check
 from gamedb.cli.describe import describe
+from gamedb.cli.dev import dev
 from gamedb.cli.generate import generate
+from gamedb.cli.init import init
+from gamedb.cli.logs import logs
 from gamedb.cli.output import help_text
+from gamedb.cli.sql import sql
+from gamedb.cli.start import start
 
 app = typer.Typer(
     name="gamedb",
@@ -25,9 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(help=help_text(describe))(describe)
-app.command(help=help_text(check))(check)
-app.command(help=help_text(generate))(generate)
+for _command in (init, start, dev, call, sql, logs, describe, check, generate):
+    app.command(help=help_text(_command))(_command)
+app.add_typer(token.app, name="token", help="The owner's token, new identities, new signing keys.")
 
 
 def _version(wanted: bool) -> None:
@@ -44,14 +51,14 @@ def _version(wanted: bool) -> None:
 @app.callback(
     epilog="A module is named as [bold]package.file:object[/bold], where [bold]object[/bold] is the gamedb.Module; "
     "the current directory is searched first. "
-    "Start with: [bold cyan]gamedb describe examples.quickstart:module[/bold cyan]"
+    "Start with: [bold cyan]gamedb init arena[/bold cyan]"
 )
 def gamedb(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Look at a game module, and at what opening its database would do."""
+    """Serve games, ask and call running ones, and look at what a game module declares."""
 
 
 def main() -> None:

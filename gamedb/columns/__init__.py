@@ -22,6 +22,7 @@ from gamedb.columns.plain import (
     is_utf8,
     round_f32,
 )
+from gamedb.columns.recursion import mark_recursive
 from gamedb.columns.structs import NESTING_MAX, ProductType, SumType
 from gamedb.columns.times import (
     DURATION_MAX,
@@ -65,6 +66,7 @@ __all__ = [
     "has_float",
     "inside",
     "is_utf8",
+    "mark_recursive",
     "micros_of",
     "product_type",
     "resolve_hints",

@@ -16,10 +16,10 @@ from uuid import UUID
 import msgspec
 
 from gamedb.columns.base import ColumnType
-from gamedb.columns.graph import inside
 from gamedb.columns.hints import Names, check_equality, resolve_hints, struct_defaults
 from gamedb.columns.lists import ListType, OptionType
 from gamedb.columns.plain import BoolType, BytesType, EnumType, FloatType, HexType, IntType, StrType, UuidType
+from gamedb.columns.recursion import mark_recursive
 from gamedb.columns.structs import ProductType, SumType
 from gamedb.columns.times import DurationType, ScheduleAtType, TimestampType
 from gamedb.errors import SchemaError
@@ -48,7 +48,7 @@ def column_type(annotation: Any, where: str, scope: Names = None) -> ColumnType:
     """The `ColumnType` of a resolved annotation; `SchemaError` naming `where` when there is none."""
     reader = _Reader(scope)
     kind = reader.read(annotation, where)
-    reader.finish(where)
+    mark_recursive(reader.products.values(), where)
     return kind
 
 
@@ -56,7 +56,7 @@ def product_type(cls: type[msgspec.Struct], where: str, scope: Names = None) -> 
     """The product of a frozen Struct's fields."""
     reader = _Reader(scope)
     kind = reader.product(cls, where)
-    reader.finish(where)
+    mark_recursive(reader.products.values(), where)
     return kind
 
 
@@ -65,7 +65,7 @@ class _Reader:
 
     def __init__(self, scope: Names) -> None:
         self._scope = scope
-        self._products: dict[type[msgspec.Struct], ProductType] = {}
+        self.products: dict[type[msgspec.Struct], ProductType] = {}
 
     def read(self, annotation: Any, where: str) -> ColumnType:
         if typing.get_origin(annotation) is Annotated:
@@ -92,15 +92,15 @@ class _Reader:
         raise SchemaError(f"{where}: {_type_name(annotation)} is not a column type{hint}; use {_KNOWN}")
 
     def product(self, cls: type[msgspec.Struct], where: str) -> ProductType:
-        if cls in self._products:
-            return self._products[cls]
+        if cls in self.products:
+            return self.products[cls]
         if not cls.__struct_config__.frozen:
             raise SchemaError(f"{where}: {cls.__name__} can be changed in place; declare it with frozen=True")
         check_equality(cls, where)
         hints = resolve_hints(cls, where, self._scope if "<locals>" in cls.__qualname__ else None)
         defaults = struct_defaults(cls)
         required = {name for name, default in defaults.items() if default is msgspec.NODEFAULT}
-        kind = self._products[cls] = ProductType(cls, {}, required)
+        kind = self.products[cls] = ProductType(cls, {}, required)
         for name in defaults:
             kind.fields[name] = self.read(hints[name], f"{where}.{name}")
         return kind
@@ -131,31 +131,6 @@ class _Reader:
         if len(variants) != len(members) or len(tag_fields) != 1:
             raise SchemaError(f"{where}: the Structs of a union need different tags in one tag_field")
         return SumType(variants, str(tag_fields.pop()))
-
-    def finish(self, where: str) -> None:
-        """Mark the types that contain themselves; `SchemaError` when a value of one could never end."""
-        for kind in self._products.values():
-            kind.recursive = kind in inside(kind)
-        ending: set[ColumnType] = set()
-        waiting = [kind for kind in self._products.values() if kind.recursive]
-        while found := [kind for kind in waiting if all(_ends(field, ending) for field in kind.fields.values())]:
-            ending.update(found)
-            waiting = [kind for kind in waiting if kind not in ending]
-        if waiting:
-            name = waiting[0].name
-            raise SchemaError(
-                f"{where}: {name} contains itself, and so on without end; "
-                f"let it hold a list[{name}], or {name} | None, instead"
-            )
-
-
-def _ends(kind: ColumnType, ending: set[ColumnType]) -> bool:
-    """Whether there is a value of the type, given the recursive Structs of which there are."""
-    if isinstance(kind, SumType):
-        return any(_ends(variant, ending) for variant in kind.variants.values())
-    if isinstance(kind, ProductType):
-        return kind in ending if kind.recursive else all(_ends(field, ending) for field in kind.fields.values())
-    return True
 
 
 def _enum(cls: type[enum.Enum], where: str) -> ColumnType:

@@ -11,9 +11,10 @@ from itertools import islice
 from typing import Any, Final
 
 from gamedb.errors import QueryError
-from gamedb.query.conditions import All, Condition, Exists, Predicate, Test, compiled, routes_of
-from gamedb.query.plan import Query
-from gamedb.schema import Row, TableSchema
+from gamedb.query.code import Predicate, compiled
+from gamedb.query.conditions import All, Condition, Exists, Test, routes_of
+from gamedb.query.plan import Query, prefer_indexed
+from gamedb.schema import Row
 from gamedb.store import TableData
 from gamedb.store.index import Bucket
 
@@ -48,17 +49,6 @@ def lookup(data: TableData, column: str) -> Lookup | None:
         return (rows[key],)
 
     return by_index
-
-
-def prefer_indexed(schema: TableSchema) -> Callable[[str], int]:
-    """Rates the columns of a table: how few rows are likely to share a value of it."""
-
-    def prefer(column: str) -> int:
-        if column == schema.primary_key or column in schema.unique_columns:
-            return 0
-        return 1 if (column,) in schema.indexes else 2
-
-    return prefer
 
 
 PAIRS_MAX: Final = 5_000_000

@@ -12,10 +12,10 @@ from operator import attrgetter
 from typing import Any
 
 from gamedb.commit import Commit
-from gamedb.query.access import Reader, prefer_indexed
+from gamedb.query.access import Reader
 from gamedb.query.conditions import FALSE, columns_of, routes_of
 from gamedb.query.live import Counters, LiveQuery, Touched, cancel
-from gamedb.query.plan import Query
+from gamedb.query.plan import Query, prefer_indexed
 from gamedb.query.routes import Routes
 from gamedb.schema import Row
 

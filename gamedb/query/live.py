@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import msgspec
 
 from gamedb.commit import Commit
-from gamedb.query.conditions import Condition, Predicate, Route
+from gamedb.query.code import Predicate
+from gamedb.query.conditions import Condition, Route
 from gamedb.query.plan import Query
 from gamedb.schema import Row
 from gamedb.types import Identity
@@ -109,7 +110,7 @@ class Counters(msgspec.Struct):
     """Rows in the changes that were handed out."""
     views_run: int = 0
     queries_reevaluated: int = 0
-    """Queries that were answered from scratch for a commit: those under a visibility filter with a JOIN."""
+    """Queries that were answered from scratch for a commit: JOINs under a visibility filter with a JOIN."""
 
 
 def cancel(live: LiveQuery) -> None:

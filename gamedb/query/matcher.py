@@ -17,6 +17,7 @@ from gamedb.query.joins import Joins
 from gamedb.query.live import Counters, Delta, Follower, LiveQuery, Touched
 from gamedb.query.plan import Query
 from gamedb.query.reevaluated import Reevaluated
+from gamedb.query.retested import Retested
 from gamedb.query.single import SingleTables
 from gamedb.query.views import Views
 from gamedb.schema import Row
@@ -37,8 +38,15 @@ class Matcher:
         self._single = SingleTables(self._reader, self.counters)
         self._joins = Joins(self._reader, self.counters)
         self._reevaluated = Reevaluated(self._reader, self.counters)
+        self._retested = Retested(self._reader, self.counters)
         self._views = Views(catalog.name, tables, self._reader, self.counters)
-        self._followers: tuple[Follower, ...] = (self._single, self._joins, self._reevaluated, self._views)
+        self._followers: tuple[Follower, ...] = (
+            self._single,
+            self._joins,
+            self._retested,
+            self._reevaluated,
+            self._views,
+        )
 
     def __len__(self) -> int:
         return len(self._live)
@@ -99,9 +107,9 @@ class Matcher:
     def _follower(self, query: Query) -> Follower:
         if query.view is not None:
             return self._views
-        if query.has_exists:
-            return self._reevaluated
-        return self._single if query.join is None else self._joins
+        if query.join is None:
+            return self._retested if query.has_exists else self._single
+        return self._reevaluated if query.has_exists else self._joins
 
 
 def exact_of(query: Query) -> Any:

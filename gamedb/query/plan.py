@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,20 @@ class Join(msgspec.Struct, frozen=True):
     column: str
     """Of the rows that the query returns."""
     other: str
+
+
+NOT_INDEXED: Final = 2
+
+
+def prefer_indexed(schema: TableSchema) -> Callable[[str], int]:
+    """Rates the columns of a table, best first: 0 for a key or unique column, 1 for an indexed one, 2 for others."""
+
+    def prefer(column: str) -> int:
+        if column == schema.primary_key or column in schema.unique_columns:
+            return 0
+        return 1 if (column,) in schema.indexes else NOT_INDEXED
+
+    return prefer
 
 
 class Query:

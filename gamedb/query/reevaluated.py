@@ -1,6 +1,7 @@
-"""Follows queries under client visibility filters with a JOIN: answers them again when a table that they read changes.
+"""Follows queries with a JOIN under client visibility filters with one: answers them again when what they read changes.
 
-That is always right and never cheap. Filters without a JOIN become part of a query's condition, and do not come here.
+That is always right and never cheap. Such queries on one table are followed by `retested`, and filters without a JOIN
+become part of a query's condition.
 """
 
 from __future__ import annotations
@@ -41,14 +42,12 @@ class Reevaluated:
         for name in commit.changes:
             lives |= self._by_table.get(name, {})
         for live in lives:
+            touched[live] = None
             query = live.query
             if query.is_event:
                 events = commit.changes.get(query.name)
-                if events is not None:
-                    touched[live] = None
-                    live.inserted = self._reader.select(query, live.condition, events.inserted)
+                live.inserted = [] if events is None else self._reader.select(query, live.condition, events.inserted)
                 continue
-            touched[live] = None
             self._counters.queries_reevaluated += 1
             before, live.bag = live.bag, self._reader.select(query, live.condition)
             live.deleted = without(before, live.bag, live.exact)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gamedb.commit import Commit
-from gamedb.query.access import Reader, prefer_indexed
+from gamedb.query.access import Reader
 from gamedb.query.conditions import routes_of
 from gamedb.query.live import Counters, LiveQuery, Touched
+from gamedb.query.plan import prefer_indexed
 from gamedb.query.routes import Routes
 from gamedb.schema import Row
 

@@ -14,7 +14,8 @@ from gamedb.commit import Commit
 from gamedb.errors import QueryError
 from gamedb.functions import Function
 from gamedb.query.access import Reader, check_count
-from gamedb.query.conditions import Condition, Predicate
+from gamedb.query.code import Predicate
+from gamedb.query.conditions import Condition
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.query.plan import Query
 from gamedb.schema import Row

@@ -66,10 +66,10 @@ class Hosted:
         self.measures = Measures(self.db)
         self._hub = Hub(self.db, matcher, schedule=self._schedule, encode_frame=to_frame)
 
-    def end(self) -> None:
-        """No clients any more. Twice is once."""
+    def end(self, goodbye: str = "the server is shutting down") -> None:
+        """No clients any more; those that are left are told. Twice is once."""
         for session in self.sessions:
-            session.end(GOING_AWAY, "the server is shutting down")
+            session.end(GOING_AWAY, goodbye)
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.close()

@@ -152,11 +152,11 @@ class Hub:
                 self._snapshots.drop(feed.live)
             self.matcher.close(feed.live)
 
-    def snapshot(self, feed: Feed) -> Snapshot:
-        """The rows of a query at this moment."""
+    def snapshot(self, feed: Feed, rows_max: int | None = None) -> Snapshot:
+        """The rows of a query at this moment; `QueryError` for more than `rows_max`."""
         snapshot = self._snapshots.get(feed.live)
         if snapshot is None or snapshot.failed:
-            rows = [] if feed.is_event else feed.live.rows()
+            rows = [] if feed.is_event else feed.live.rows(rows_max)
             snapshot = Snapshot(rows, feed.encode, feed.fixed_size)
             self._snapshots.keep(feed.live, snapshot)
         return snapshot

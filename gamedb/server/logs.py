@@ -202,7 +202,7 @@ def entry_of(record: logging.LogRecord, running: str | None = None) -> dict[str,
         "target": record.module,
         "filename": os.path.basename(record.pathname),
         "line_number": record.lineno,
-        "function": running or record.funcName,
+        "function": running or getattr(record, "gamedb_function", record.funcName),
         "message": _message(record),
     }
     if error is not None:

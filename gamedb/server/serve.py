@@ -21,6 +21,7 @@ import uvicorn
 
 from gamedb.errors import SchemaError, StorageError
 from gamedb.server.app import app_of
+from gamedb.server.requests import Http
 from gamedb.server.server import Server
 from gamedb.server.session import GOING_AWAY
 from gamedb.server.websocket import WebSocket
@@ -96,7 +97,7 @@ class _Uvicorn(uvicorn.Server):
                 break
             await asyncio.sleep(LOOK_SECONDS)
         for session in server.sessions():
-            session.end(GOING_AWAY, "the server is shutting down")
+            session.end(GOING_AWAY, server.goodbye)
 
 
 def bind(listen: str) -> socket.socket:
@@ -109,7 +110,8 @@ def bind(listen: str) -> socket.socket:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise StorageError(f"cannot listen on {listen}: {error.strerror or error}; choose another port") from None
+        why = str(error.strerror or error).partition(" (while")[0]
+        raise StorageError(f"cannot listen on {listen}: {why}; choose another port") from None
 
 
 @contextlib.asynccontextmanager
@@ -122,6 +124,7 @@ async def serving(
     loop = asyncio.get_running_loop()
     config = uvicorn.Config(
         app,
+        http=cast("Any", partial(Http, server.limits.handshake_seconds_max)),
         ws=cast("Any", partial(WebSocket, server)),
         lifespan="off",
         log_config=None,
@@ -140,6 +143,8 @@ async def serving(
     try:
         while not uvicorn_server.started and not accepting.done():
             await asyncio.sleep(0)
+        if accepting.done():
+            accepting.result()
         yield running
     finally:
         uvicorn_server.should_exit = True

@@ -27,6 +27,8 @@ class Server:
         self._by_identity: dict[str, Hosted] = {}
         self.closing = False
         """Whether it is shutting down: nothing new is accepted."""
+        self.goodbye = "the server is shutting down"
+        """What clients are told at the end."""
         self.websockets: set[object] = set()
         """The open connections, those that are still being opened among them."""
         for one in hosted:
@@ -44,7 +46,7 @@ class Server:
     def end(self) -> None:
         """No clients any more."""
         for one in self.hosted.values():
-            one.end()
+            one.end(self.goodbye)
 
     def sessions(self) -> list[Session]:
         """The connected clients of all databases."""

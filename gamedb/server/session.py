@@ -385,10 +385,11 @@ class Session:
         request_id = message.request_id
         hub, db = self._hub, self._db
         hub.counters.calls += 1
-        refusal = self._refusal(endpoint, name, "reducer")
-        if refusal is not None or endpoint is None:
-            self._answer_now(messages.reducer_internal_error(request_id, db.clock.micros(), refusal or ""))
-            return
+        if endpoint is None or endpoint.private:
+            refusal = self._refusal(endpoint, name, "reducer")
+            if refusal is not None or endpoint is None:
+                self._answer_now(messages.reducer_internal_error(request_id, db.clock.micros(), refusal or ""))
+                return
         try:
             arguments, _ = endpoint.decode(message.arguments)
         except WireError as error:
@@ -516,7 +517,7 @@ class Session:
                     feed = self._hub.follow(self, query_set_id, query)
                     if feed is not None:
                         query_set.feeds.append(feed)
-                        snapshots.append((feed.name, self._hub.snapshot(feed)))
+                        snapshots.append((feed.name, self._hub.snapshot(feed, self.limits.rows_max)))
                 except Exception as error:
                     raise self._query_failed(text, query, error) from None
         except _QueryFailed:
@@ -608,7 +609,7 @@ class Session:
 
     def _rows_once(self, text: str, query: Query) -> tuple[str, Snapshot]:
         try:
-            rows = self._hub.matcher.answer(query, self.identity)
+            rows = self._hub.matcher.answer(query, self.identity, self.limits.rows_max)
         except Exception as error:
             raise self._query_failed(text, query, error) from None
         codec = row_codec(query.table)

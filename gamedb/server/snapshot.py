@@ -13,7 +13,7 @@ from typing import Final
 
 from gamedb.errors import WireError
 from gamedb.schema import Row
-from gamedb.wire.rows import encode_row_list
+from gamedb.wire.rows import RowListBuilder
 
 _log: Final = logging.getLogger("gamedb.server")
 
@@ -29,14 +29,14 @@ Encode = Callable[[Row], bytes]
 class Snapshot:
     """Some rows on their way to being bytes."""
 
-    __slots__ = ("_encode", "_encoded", "_fixed_size", "_rows", "count", "failed", "row_list", "waiting")
+    __slots__ = ("_builder", "_done", "_encode", "_rows", "count", "failed", "row_list", "waiting")
 
     def __init__(self, rows: Sequence[Row], encode: Encode, fixed_size: int | None) -> None:
         self._rows = rows
         self.count = len(rows)
         self._encode = encode
-        self._fixed_size = fixed_size
-        self._encoded: list[bytes] = []
+        self._builder = RowListBuilder(fixed_size)
+        self._done = 0
         self.row_list: bytes | None = None
         """The finished bytes."""
         self.failed = False
@@ -49,16 +49,17 @@ class Snapshot:
         """Do a share; says whether there is more to do."""
         if self.row_list is not None or self.failed:
             return False
-        done = len(self._encoded)
+        share = self._rows[self._done : self._done + SHARE_ROWS]
+        self._done += len(share)
         try:
-            self._encoded.extend(map(self._encode, self._rows[done : done + SHARE_ROWS]))
-            if len(self._encoded) < len(self._rows):
+            self._builder.add(list(map(self._encode, share)))
+            if self._done < self.count:
                 return True
-            self.row_list = encode_row_list(self._encoded, self._fixed_size)
+            self.row_list = self._builder.finish()
         except WireError as error:  # more than a message can hold, say: who waits finds no bytes
             _log.error("rows could not be encoded: %s", error)
             self.failed = True
-        self._rows, self._encoded = (), []
+        self._rows, self._builder = (), RowListBuilder(None)
         waiting, self.waiting = self.waiting, []
         for call in waiting:
             call()

@@ -238,7 +238,7 @@ class WebSocket(asyncio.Protocol):
     def shutdown(self) -> None:
         """Uvicorn ends."""
         if self._session is not None:
-            self._session.end(GOING_AWAY, "the server is shutting down")
+            self._session.end(GOING_AWAY, self._server.goodbye)
         elif not self._lost:
             self._transport.close()
 

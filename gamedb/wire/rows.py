@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import struct
+import sys
+from array import array
 from collections.abc import Sequence
 from typing import Final
 
@@ -33,3 +35,36 @@ def encode_row_list(rows: Sequence[bytes], fixed_size: int | None) -> bytes:
     count = len(rows)
     starts = itertools.accumulate(map(len, rows[:-1]), initial=0)
     return b"".join((struct.pack(f"<BI{count}Q", 1, count, *starts), _LENGTH.pack(len(data)), data))
+
+
+class RowListBuilder:
+    """A row list that is made in parts, so that no part takes long."""
+
+    def __init__(self, fixed_size: int | None) -> None:
+        self._fixed_size = fixed_size if fixed_size and fixed_size <= _SIZE_MAX else None
+        self._starts = array("Q")
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, rows: Sequence[bytes]) -> None:
+        """Append encoded rows."""
+        self._parts.append(b"".join(rows))
+        if self._fixed_size is None:
+            starts = list(itertools.accumulate(map(len, rows), initial=self._length))
+            self._length = starts.pop()
+            self._starts.extend(starts)
+        else:
+            self._length += len(self._parts[-1])
+        if self._length > _BYTES_MAX:
+            raise WireError(f"the rows take {self._length} bytes; a row list holds {_BYTES_MAX}")
+
+    def finish(self) -> bytes:
+        """All of it, as `encode_row_list` would give it. Called once."""
+        if self._fixed_size is not None and self._length:
+            return b"".join((_FIXED.pack(0, self._fixed_size, self._length), *self._parts))
+        if not self._starts:
+            return EMPTY
+        if sys.byteorder == "big":
+            self._starts.byteswap()
+        head = struct.pack("<BI", 1, len(self._starts))
+        return b"".join((head, self._starts, _LENGTH.pack(self._length), *self._parts))

@@ -1,131 +1,141 @@
-"""The game that gets killed: every transaction leaves a trail from which the whole state can be computed again."""
+"""What the driver needs of a game that is killed, and what such a game gets: a life that may end at any moment."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
+import zlib
+from collections import Counter
 from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar
 
-from gamedb import AutoInc, Database, Index, Module, PrimaryKey, ReducerContext, Row, ScheduleAt, i64, u32, u64
-
-ACCOUNTS = 50
-START_BALANCE = 1_000
-TICK = timedelta(milliseconds=7)
-TIMER_EVERY = 5
-
-module = Module("crash")
+from gamedb import Commit, Database, ManualClock, Module, SystemClock
+from gamedb.storage import open_storage
+from gamedb.system import SYSTEM_TABLES
 
 
-@module.table
-class Account(Row):
-    id: PrimaryKey[u32]
-    balance: i64
+class HurriedClock(SystemClock):
+    """A clock that really runs, `speed` times as fast as the system's, from a moment that it is told."""
+
+    def __init__(self, start: int, speed: int) -> None:
+        self._start = start
+        self._speed = speed
+        self._began = super().micros()
+
+    def micros(self) -> int:
+        """The time now."""
+        return self._start + (super().micros() - self._began) * self._speed
+
+    def wait_seconds(self, due: int) -> float | None:
+        """How long to sleep until `due`."""
+        return min(max(0.0, (due - self.micros()) / self._speed / 1_000_000), 60.0)
 
 
-@module.table
-class Transfer(Row):
-    """One for each committed `step`: `number` counts them without a gap."""
+class Told:
+    """What the killed processes had said about one file, in lines of a word and numbers."""
 
-    id: PrimaryKey[AutoInc[u64]] = 0
-    number: Index[u64]
-    source: u32
-    target: u32
-    amount: u32
+    def __init__(self) -> None:
+        self.highest: Counter[str] = Counter()
+        """The highest number for each word: `flushed` is a transaction that was on disk, `id` one that was taken."""
+        self.digests: dict[int, int] = {0: 0}
+        """What was in the tables after each transaction of the last life."""
+        self.opened = False
+        """Whether the last one had the file open."""
 
+    def begin(self, db: Database) -> None:
+        """Another life begins with what is in this database."""
+        self.highest["flushed"] = db.last_tx_id
+        self.digests = {db.last_tx_id: digest(db)}
+        self.opened = False
 
-@module.table(scheduled="fire")
-class Timer(Row):
-    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
-    scheduled_at: ScheduleAt
-    number: u64
+    def hear(self, line: str) -> None:
+        """Take one line."""
+        word, *numbers = line.split()
+        if word == "tx":
+            self.digests[int(numbers[0])] = int(numbers[1])
+        elif word == "open":
+            self.opened = True
+        else:
+            self.highest[word] = max(self.highest[word], int(numbers[0]))
 
-
-@module.table
-class Fired(Row):
-    """A set: no primary key."""
-
-    number: u64
-    timer: u64
-
-
-@module.table(scheduled="tick")
-class Ticker(Row):
-    scheduled_id: PrimaryKey[AutoInc[u64]] = 0
-    scheduled_at: ScheduleAt
-
-
-@module.table
-class Tick(Row):
-    id: PrimaryKey[AutoInc[u64]] = 0
-    at_micros: i64
-
-
-@module.init
-def init(ctx: ReducerContext) -> None:
-    for number in range(ACCOUNTS):
-        ctx.db[Account].insert(Account(id=number, balance=START_BALANCE))
-    ctx.db[Ticker].insert(Ticker(scheduled_at=TICK))
-
-
-@module.reducer
-def step(ctx: ReducerContext, number: u64) -> u64:
-    accounts = ctx.db[Account]
-    source, target = ctx.random.sample(range(ACCOUNTS), 2)
-    amount = ctx.random.randrange(100)
-    for account, change in ((source, -amount), (target, amount)):
-        row = accounts.get(account)
-        assert row is not None
-        accounts.update(row.replace(balance=row.balance + change))
-    if number % TIMER_EVERY == 0:
-        ctx.db[Timer].insert(
-            Timer(scheduled_at=ctx.now + timedelta(milliseconds=ctx.random.randrange(20)), number=number)
-        )
-    row = ctx.db[Transfer].insert(Transfer(number=number, source=source, target=target, amount=amount))
-    return row.id
+    def check(self, module: Module, path: Path) -> None:
+        """What is in the file is exactly what was in the tables after a transaction, and not before a flushed one."""
+        resolved = module.resolve()
+        schemas = {**resolved.tables, **SYSTEM_TABLES}
+        storage = open_storage(path, schemas, resolved.migrations, name=resolved.name, progress=None)
+        try:
+            there = sum(_of_row(name, row) for name, rows in storage.load() for row in rows)
+        finally:
+            storage.close()
+        found, last, flushed = storage.last_tx_id, max(self.digests), self.highest["flushed"]
+        assert found >= flushed, f"transaction {flushed} was told to be on disk, and the file ends at {found}"
+        if found <= last:
+            assert there == self.digests[found], f"the tables are not what they were after transaction {found}"
+        else:  # it was killed before it could tell
+            assert found == last + 1 or not self.opened, f"the file ends at {found}, and was told to end at {last}"
 
 
-@module.reducer
-def abandoned(ctx: ReducerContext) -> None:
-    """Takes numbers and changes rows, and leaves nothing."""
-    for _ in range(3):
-        ctx.db[Transfer].insert(Transfer(number=0, source=0, target=0, amount=0))
-    ctx.db[Account].delete(0)
-    raise RuntimeError("on purpose")
+class Life:
+    """One process: from when it opens the file until it is killed."""
+
+    def __init__(self, db: Database, path: Path, rng: random.Random, descriptor: int) -> None:
+        self.db = db
+        self.path = path
+        self.rng = rng
+        self._descriptor = descriptor
+        self._digest = digest(db)
+        self._tell_digest(db.last_tx_id)
+        db.observe(self._committed)
+
+    def say(self, word: str, *numbers: int) -> None:
+        """Tell it to the one who kills: a pipe keeps it when this process is gone."""
+        os.write(self._descriptor, f"{' '.join(map(str, (word, *numbers)))}\n".encode())
+
+    def flush(self) -> None:
+        """Wait until all is on disk, and say so."""
+        number = self.db.last_tx_id
+        self.db.flush()
+        self.say("flushed", number)
+
+    def _committed(self, commit: Commit) -> None:
+        for name, changes in commit.changes.items():
+            self._digest += sum(_of_row(name, row) for row in changes.inserted)
+            self._digest -= sum(_of_row(name, row) for row in changes.deleted)
+        self._tell_digest(commit.tx_id)
+
+    def _tell_digest(self, tx_id: int) -> None:
+        self.say("tx", tx_id, self._digest)
 
 
-@module.reducer
-def fire(ctx: ReducerContext, timer: Timer) -> None:
-    ctx.db[Fired].insert(Fired(number=timer.number, timer=timer.scheduled_id))
+class Game:
+    """A module that is played while it is killed."""
+
+    name: str
+    module: Module
+    kills: ClassVar[int] = 10
+    """How often in `make test`."""
+    speed: ClassVar[int] = 1
+    """How fast its time goes."""
+    pause: timedelta = timedelta(0)
+    """How much time may pass between two lives, at most."""
+
+    def live(self, life: Life) -> None:
+        """Play for ever."""
+        raise NotImplementedError
+
+    def look(self, db: Database, path: Path, told: Told, rng: random.Random) -> None:
+        """Check what was found, and go on with it for a while."""
+        raise NotImplementedError
+
+    def finish(self, path: Path, clock: ManualClock) -> None:
+        """Play to the end what the last kill has left."""
 
 
-@module.reducer
-def tick(ctx: ReducerContext, ticker: Ticker) -> None:
-    ctx.db[Tick].insert(Tick(at_micros=ctx.micros))
+def digest(db: Database) -> int:
+    """A sum over all rows, the database's own included, which changes with each of them."""
+    return sum(_of_row(name, row) for name, table in db.store.tables.items() for row in table.rows.values())
 
 
-def play(path: str, seed: int, report: int) -> None:
-    """Play until killed, and tell the file descriptor `report` in lines what happens.
-
-    `id N`: an id of a committed transaction. `flushed N`: a step that was told to be on disk.
-    """
-    rng = random.Random(seed)
-
-    def say(text: str) -> None:
-        os.write(report, f"{text}\n".encode())
-
-    db = Database(module, path, quiet=True)
-    db.log.disabled = True
-    db.run()
-    number = max((row.number for row in db.read(Transfer)), default=0)
-    say("open")
-    while True:
-        number += 1
-        say(f"id {db.call(step, number)}")
-        chance = rng.random()
-        if chance < 0.05:
-            db.flush()
-            say(f"flushed {number}")
-        elif chance < 0.10:
-            with contextlib.suppress(RuntimeError):
-                db.call(abandoned)
+def _of_row(table: str, row: object) -> int:
+    return zlib.crc32(f"{table} {row!r}".encode())

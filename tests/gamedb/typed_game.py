@@ -28,6 +28,7 @@ from gamedb import (
     u32,
     u64,
 )
+from gamedb.client import Client, ClientTable
 
 module = Module("arena")
 
@@ -150,3 +151,21 @@ def use(db: Database) -> None:
     db.subscribe(Player, committed)
     db.subscribe([Player, Plain], committed)
     db.subscribe(richest, changed)
+
+
+async def play(client: Client) -> None:
+    await client.call(damage, 1, 5)
+    await client.call(damage, player_id=1, amount=5)
+    await client.call("damage", 1, 5)
+    await client.call(damage, 1)  # E: No overload variant
+    await client.call(damage, player_id="x", amount=5)  # E: No overload variant
+    assert_type(await client.procedure(fetch_price, "sword"), int)
+    await client.procedure(fetch_price, 1)  # E: No overload variant
+    assert_type(client.table(Player), ClientTable[Player])
+    assert_type(client.table(Player).get(1), Player | None)
+    client.table(Player).on_update(lambda old, new: print(old.name, new.name))
+    client.table(Player).on_insert(lambda row: print(row.nmae))  # E: has no attribute "nmae"
+    async for change in client.table(Player).changes():
+        assert_type(change.new, Player | None)
+    subscription = await client.subscribe(Player, "SELECT * FROM player")
+    await subscription.unsubscribe()

@@ -19,6 +19,8 @@ from gamedb.server.http.files import PublicFiles
 from gamedb.server.server import Server
 
 CORS_HEADERS: Final = ("authorization", "accept", "content-type")
+CONSOLE: Final = Path(__file__).parents[2] / "console"
+"""The built console, where the package has it."""
 PREFLIGHT_SECONDS: Final = 86_400
 
 
@@ -27,6 +29,8 @@ def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
     groups = (status, identities, databases, call, schema, sql, logs)
     api = Router([*(route for group in groups for route in group.routes(server)), Route("/{rest:path}", _unknown)])
     found: list[BaseRoute] = [Mount("/v1", app=_cors(api)), *metrics.routes(server)]
+    if CONSOLE.is_dir():
+        found.append(Mount("/console", app=PublicFiles(CONSOLE)))
     if static is not None:
         found.append(Mount("/", app=PublicFiles(static)))
     return found

@@ -156,7 +156,7 @@ class Asked:
     """A database with a matcher, and the deltas that it gave."""
 
     def __init__(self, module: Module) -> None:
-        self.db = Database(module)
+        self.db = Database(module, slow_reducer=timedelta(hours=1))  # a busy machine fills no log
         self.catalog = Catalog(self.db.module)
         self.matcher = Matcher(self.catalog, ReadTables(self.db.module.name, self.db.game_tables))
         self.deltas: list[Delta] = []

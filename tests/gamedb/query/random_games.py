@@ -210,7 +210,7 @@ class Game:
                 module.client_visibility_filter(rule.sql(random))
         self.views: dict[str, tuple[str, str | None]] = {}
         self._declare_views(module)
-        self.db = Database(module)
+        self.db = Database(module, slow_reducer=timedelta(hours=1))
 
     def _shape(self, name: str, event: bool) -> Shape:
         random = self.random

@@ -6,7 +6,7 @@ import pytest
 
 from gamedb import Database, Module, SchemaError
 from gamedb.query import Catalog
-from tests.gamedb.query.game import ANN, BOB, Asked, Hit, Item, Player, Secret, a_module
+from tests.gamedb.query.game import ANN, BOB, Asked, Hit, Item, Mark, Player, Secret, a_module
 
 OWN = "SELECT * FROM player WHERE owner = :sender"
 OWN_ITEMS = "SELECT i.* FROM item i JOIN player p ON i.player_id = p.id WHERE p.owner = :sender"
@@ -146,3 +146,56 @@ def test_filters_of_included_modules_count() -> None:
     asked = Asked(outer)
     asked.add(Player(name="a", owner=ANN))
     assert asked.ask("SELECT * FROM player", BOB) == []
+
+
+def test_a_filter_with_a_join_tests_only_the_rows_that_a_commit_can_show_or_hide() -> None:
+    asked = Asked(a_module(OWN_ITEMS))
+    ann, bob = asked.add(Player(name="a", owner=ANN), Player(name="b", owner=BOB))
+    asked.add(*(Item(player_id=1 + n % 2) for n in range(100)))
+    lives = [asked.open("SELECT * FROM item", who) for who in (ANN, BOB)]
+    counters = asked.matcher.counters
+    asked.add(Item(player_id=1))
+    assert counters.tests == 2  # one row, by each of the two
+    with asked.write() as ctx:
+        ctx.db[Player].update(ann.replace(hp=1))  # type: ignore[attr-defined]  # no filter looks at it
+    assert counters.tests == 2
+    assert asked.deltas == []
+    with asked.write() as ctx:
+        ctx.db[Player].update(bob.replace(owner=ANN))  # type: ignore[attr-defined]
+    assert counters.tests == 2 + 2 * 50
+    assert [len(live.rows()) for live in lives] == [101, 0]
+    assert (len(asked.of(lives[0])[1]), len(asked.of(lives[1])[0])) == (50, 50)
+    assert counters.queries_reevaluated == 0
+
+
+def test_a_row_that_is_replaced_by_its_equal_under_a_filter_with_a_join_is_no_change() -> None:
+    asked = Asked(a_module("SELECT m.* FROM mark m JOIN player p ON m.zone = p.zone WHERE p.owner = :sender"))
+    live = asked.open("SELECT * FROM mark")
+    _, mark = asked.add(Player(name="a", owner=ANN, zone=1), Mark(zone=1))
+    with asked.write() as ctx:
+        ctx.db[Mark].delete(mark)
+        ctx.db[Mark].insert(Mark(zone=1))
+        ctx.db[Player].insert(Player(name="b", owner=ANN, zone=1))
+    assert asked.deltas == []
+    assert live.rows() == [mark]
+
+
+def test_a_join_under_a_filter_with_a_join_is_answered_again() -> None:
+    asked = Asked(a_module(OWN_ITEMS))
+    live = asked.open("SELECT p.* FROM player p JOIN item i ON p.id = i.player_id")
+    player, *_ = asked.add(Player(name="a", owner=ANN), Item(player_id=1), Item(player_id=1))
+    assert asked.of(live) == ([], [player, player])
+    assert asked.matcher.counters.queries_reevaluated == 1
+    asked.add(Hit(player_id=1, amount=1))
+    assert asked.matcher.counters.queries_reevaluated == 1
+
+
+def test_floats_that_are_equal_and_differ_are_a_change_of_a_join_under_a_filter() -> None:
+    asked = Asked(a_module("SELECT m.* FROM mark m JOIN player p ON m.zone = p.zone WHERE p.owner = :sender"))
+    live = asked.open("SELECT m.* FROM mark m JOIN player p ON m.zone = p.zone")
+    _, mark = asked.add(Player(name="a", owner=ANN, zone=1), Mark(zone=1, weight=0.0))
+    with asked.write() as ctx:
+        ctx.db[Mark].delete(mark)
+        ctx.db[Mark].insert(Mark(zone=1, weight=-0.0))
+    deleted, inserted = asked.of(live)
+    assert [repr(row.weight) for row in (*deleted, *inserted)] == ["0.0", "-0.0"]  # type: ignore[attr-defined]

@@ -343,8 +343,8 @@ def test_a_large_answer_is_made_in_small_shares(world: World) -> None:
         world.queue.popleft()()
         snapshots = list(world.hub._snapshots._current.values())
         if snapshots:
-            encoded.append(len(snapshots[0]._encoded) - done)
-            done = len(snapshots[0]._encoded)
+            encoded.append(snapshots[0]._done - done)
+            done = snapshots[0]._done
         shares += 1
         if shares == 3:
             bob.session.receive(messages.encode_client(bob.calling("spawn", 10_000, 1)))
@@ -405,6 +405,24 @@ def test_more_query_sets_or_queries_than_allowed_fail_by_themselves(world: World
     assert "2 query sets" in error.error
     ann.unsubscribe(1)
     ann.subscribe(4, "SELECT * FROM player")
+
+
+def test_a_query_with_more_rows_than_allowed_fails_and_one_that_grows_goes_on(world: World) -> None:
+    many_players(world, 10)
+    ann = world.client(limits=Limits(rows_max=10))
+    ann.subscribe(1, "SELECT * FROM player")
+    world.db.call("spawn", 100, 1)
+    world.turn()
+    assert len(ann.rows("player")) == 11
+    error = error_of(ann, ann.subscribing(2, "SELECT * FROM player"))
+    assert "more than 10 rows" in error.error
+    ann.send(messages.OneOffQuery(request_id=5, query="SELECT * FROM player"))
+    [result] = ann.read()
+    assert isinstance(result, messages.OneOffQueryResult)
+    assert isinstance(result.result, messages.QueryFailed)
+    ann.unsubscribe(1)
+    assert ann.rows("player") == []
+    assert world.hub.live_queries == 0
 
 
 def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> None:

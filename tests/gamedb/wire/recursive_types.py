@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
-from random_types import PLAIN, values
 
 from gamedb.columns import ColumnType, ListType, OptionType, ProductType, SumType, inside
+from tests.gamedb.wire.random_types import PLAIN, values
 
 
 def recursive_types() -> st.SearchStrategy[ColumnType]:

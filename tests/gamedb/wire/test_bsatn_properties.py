@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_types import typed_values
-from recursive_types import recursive_types, recursive_values
 
 from gamedb.columns import ColumnType, FrozenList, OptionType, exact_function, inside
 from gamedb.errors import WireError
 from gamedb.wire import messages
 from gamedb.wire.bsatn import codec
+from tests.gamedb.wire.random_types import typed_values
+from tests.gamedb.wire.recursive_types import recursive_types, recursive_values
 
 EXAMPLES = max(10, int(os.environ.get("GAMEDB_FUZZ_STEPS", "1000")) // 15)
 

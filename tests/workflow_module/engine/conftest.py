@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from engine_support import Faults
 
-from gamedb import database
+from gamedb import unclosed
 
 
 @pytest.fixture(autouse=True)
@@ -17,5 +17,5 @@ def no_faults() -> Iterator[None]:
     yield
     Faults.on = False
     logging.getLogger("gamedb.game").setLevel(logging.NOTSET)
-    for left in list(database._unclosed):  # games on disk that a test leaves open
+    for left in list(unclosed.databases):  # games on disk that a test leaves open
         left.close()

@@ -1,0 +1,212 @@
+"""`gamedb start`: serve one or several games."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from gamedb.cli.loading import load_module, resolve
+from gamedb.cli.options import DEFAULT_DATA, DEFAULT_LISTEN, DataDir, shown
+from gamedb.cli.output import fail
+from gamedb.errors import DatabaseLocked, GamedbError, SchemaChangeRefused
+from gamedb.identity import is_sound
+from gamedb.module import Module
+from gamedb.types import Identity
+
+if TYPE_CHECKING:
+    from gamedb.server.site import Site
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+
+Listen = Annotated[
+    str, typer.Option("--listen", metavar="HOST:PORT", help="Where clients come; port 0 takes a free one.")
+]
+Static = Annotated[
+    Path | None,
+    typer.Option("--static", metavar="DIR", help="A directory of files for browsers, such as the game's page."),
+]
+Databases = Annotated[
+    list[str] | None,
+    typer.Option("--database", metavar="NAME=MODULE:OBJECT", help="One more database, under this name. Repeatable."),
+]
+Operators = Annotated[
+    list[str] | None,
+    typer.Option("--operator", metavar="IDENTITY", help="Who may do everything, beside the owner. Repeatable."),
+]
+Issuers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--issuer",
+        metavar="URL=AUDIENCE",
+        help="Accept tokens that this OpenID Connect issuer made for this audience (your client id there). Repeatable.",
+    ),
+]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", help="Keep the databases on this server: postgresql://user@host/name."),
+]
+Memory = Annotated[bool, typer.Option("--memory", help="Keep nothing: for tests and benchmarks.")]
+LogLevel = Annotated[str, typer.Option("--log-level", metavar="LEVEL", help=f"What is logged: {', '.join(LEVELS)}.")]
+Supervised = Annotated[bool, typer.Option("--supervised", hidden=True, help="Stop when stdin says so, or ends.")]
+
+
+def start(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODULE:OBJECT]", help="The game, such as examples.quickstart:module.", show_default=False
+        ),
+    ] = None,
+    databases: Databases = None,
+    listen: Listen = DEFAULT_LISTEN,
+    data_dir: DataDir = DEFAULT_DATA,
+    operators: Operators = None,
+    issuers: Issuers = None,
+    static: Static = None,
+    url: Url = None,
+    memory: Memory = False,
+    log_level: LogLevel = "info",
+    supervised: Supervised = False,
+) -> None:
+    """Serve a game, until Ctrl-C or SIGTERM.
+
+    Clients connect with any SpacetimeDB SDK, by the name of the database: that of its module, or the one given with
+    --database. The first start makes the data directory, the keys that sign tokens, and the owner's token: whoever
+    holds it may do everything.
+
+    At the end nothing new is accepted, clients are told, what is committed is on disk. Exit code: [bold]0[/bold]
+    after an orderly end, [bold]2[/bold] when it cannot start.
+
+    Examples:
+      gamedb start examples.quickstart:module
+      gamedb start arena:module --listen 0.0.0.0:3000 --static public
+      gamedb start --database eu=arena:module --database us=arena:module
+      gamedb start arena:module --issuer https://accounts.example.com=my-game
+    """
+    log(log_level)
+    games = find_games(target, databases or [])
+    try:
+        _serve(games, listen, data_dir, operators or [], issuers or [], static, url, memory, supervised)
+    except SchemaChangeRefused as error:
+        fail(str(error), "See what a change would do before a start: gamedb check MODULE:OBJECT")
+    except DatabaseLocked as error:
+        fail(str(error), "Is the game served already? Stop it there, or use another --data-dir.")
+    except GamedbError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _serve(
+    games: dict[str, Module],
+    listen: str,
+    data_dir: Path,
+    operators: list[str],
+    issuers: list[str],
+    static: Path | None,
+    url: str | None,
+    memory: bool,
+    supervised: bool,
+) -> None:
+    from gamedb.server.http.files import check_directory  # the server is slow to import
+    from gamedb.server.oidc import TrustedIssuer
+    from gamedb.server.serve import Serving, bind, run
+    from gamedb.server.site import open_site
+
+    if memory and url is not None:
+        fail("--memory and --url exclude each other.")
+    where = None if memory else data_dir
+    if static is not None:
+        check_directory(static, where)
+    bind(listen).close()  # before a large database is loaded
+    trusted = [TrustedIssuer.parse(text) for text in issuers]
+    named = [operator(text) for text in operators]
+    with open_site(games, where, url=url, operators=named, issuers=trusted) as site:
+
+        def ready(running: Serving) -> None:
+            _announce(running.url, site, where, static)
+            if supervised:
+                _obey_stdin(site, running.stop)
+
+        run(site.server, listen, static=static, ready=ready)
+
+
+def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
+    """The modules by the names of their databases."""
+    games: dict[str, Module] = {}
+    if target is not None:
+        module = load_module(target)
+        games[module.name] = module
+    for text in databases:
+        name, equals, named = text.partition("=")
+        if not equals or not name or not named:
+            fail(f"--database {text!r}: write NAME=MODULE:OBJECT, such as eu=arena:module")
+        if name in games:
+            fail(f"two databases are to be served as {name!r}; give one of them another name")
+        games[name] = load_module(named)
+    if not games:
+        fail("which game?", "Name its module: gamedb start examples.quickstart:module")
+    for module in games.values():
+        resolve(module)
+    return games
+
+
+def operator(text: str) -> Identity:
+    """The identity that somebody typed; ends the command when it cannot be one."""
+    try:
+        identity = Identity.from_hex(text)
+    except ValueError:
+        fail(f"--operator {text!r}: an identity is written as 64 hex digits, such as c200ef88...")
+    if not is_sound(identity):
+        fail(f"--operator {text}: this is no identity, as its checksum is wrong; is a digit mistyped?")
+    return identity
+
+
+def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
+    from gamedb.server.http import CONSOLE
+    from gamedb.server.site import OWNER_TOKEN
+
+    lines: list[tuple[str, str, str]] = []
+    for name, place in site.places.items():
+        lines += [(name, f"{url}/v1/database/{name}", "cyan"), ("  data", shown(place), "")]
+    if static is not None:
+        lines.append(("page", f"{url}/", "cyan"))
+    if CONSOLE.is_dir():
+        lines.append(("console", f"{url}/console/", "cyan"))
+    lines.append(("owner token", site.owner_token if data_dir is None else shown(data_dir / OWNER_TOKEN), ""))
+    width = max(len(title) for title, _, _ in lines) + 2
+    out = Console(highlight=False, soft_wrap=True)
+    for title, text, style in lines:
+        out.print(Text.assemble((title.ljust(width), "" if title.startswith(" ") else "bold"), (text, style)))
+    out.print(Text("Serving. Ctrl-C stops it.", style="dim"))
+    sys.stdout.flush()
+
+
+def _obey_stdin(site: Site, stop: Callable[[], None]) -> None:
+    """Stop when a line comes, which is what clients are told, or when whoever holds the other end has gone."""
+
+    def wait() -> None:
+        line = sys.stdin.readline().strip()
+        if line:
+            site.server.goodbye = line
+        stop()
+
+    threading.Thread(target=wait, name="gamedb-supervised", daemon=True).start()
+
+
+def log(level: str) -> None:
+    """Show what games and the server log, on stderr."""
+    if level.lower() not in LEVELS:
+        fail(f"--log-level {level!r}: use one of {', '.join(LEVELS)}")
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"
+    )
+    logging.getLogger("gamedb").setLevel(level.upper())

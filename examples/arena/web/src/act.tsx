@@ -5,14 +5,16 @@ import { useSpacetimeDB } from 'spacetimedb/react';
 import type { DbConnection } from './bindings';
 import { serverNow } from './clock';
 import { useToast } from './toasts';
-import { apart, ms, spotOf, useWorld, type Spot, type World } from './world';
+import { apart, ms, raidTarget, spotOf, useWorld, type Spot, type World } from './world';
 
 const REACH = 95; // a little less than the server's, which measures at another moment
+const PASSING = /there is no character|has fallen already|is immune|sleeps;|catching your breath/; // a moment too late
 const SHORT = 62; // how far from a goal one stops
 const LOOK_MS = 200;
 
 export type Intent =
   | { kind: 'attack'; target: bigint }
+  | { kind: 'raid' }
   | { kind: 'pick'; item: bigint }
   | { kind: 'quest'; giver: bigint };
 
@@ -21,7 +23,7 @@ type Reducers = DbConnection['reducers'];
 export interface Actions {
   intent: Intent | null;
   /** Call a reducer; its refusal becomes a message. */
-  call: (what: (reducers: Reducers) => Promise<void>) => Promise<boolean>;
+  call: (what: (reducers: Reducers) => Promise<void>, passing?: RegExp) => Promise<boolean>;
   /** Walk somewhere; what was intended is forgotten. */
   walk: (to: Spot) => void;
   /** Do this as soon as it is near enough, and walk there until then. */
@@ -47,7 +49,7 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
   }, [world]);
 
   const call = useCallback<Actions['call']>(
-    async (what) => {
+    async (what, passing) => {
       const connection = getConnection() as DbConnection | null;
       if (connection === null || !seen.current.live) {
         toast('error', 'Not connected: wait a moment.');
@@ -57,7 +59,9 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
         await what(connection.reducers);
         return true;
       } catch (error) {
-        toast('error', sentence(error instanceof Error ? error.message : String(error)));
+        const text = error instanceof Error ? error.message : String(error);
+        if (passing?.test(text)) return true;
+        toast('error', sentence(text));
         return false;
       }
     },
@@ -97,11 +101,12 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
         }
         return;
       }
-      if (intent.kind === 'attack' && ms(state.figures.get(state.me.id)!.readyAt) > now) return;
+      const fights = intent.kind === 'attack' || intent.kind === 'raid';
+      if (fights && ms(state.figures.get(state.me.id)!.readyAt) > now) return;
       busy = true;
-      void call((reducers) => perform(reducers, intent)).then((done) => {
+      void call((reducers) => perform(reducers, state, intent), PASSING).then((done) => {
         busy = false;
-        if (!done || intent.kind !== 'attack') setIntent(null);
+        if (!done || !fights) setIntent(null);
       });
     }, LOOK_MS);
     return () => clearInterval(timer);
@@ -111,8 +116,10 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
   return <Context.Provider value={actions}>{children}</Context.Provider>;
 }
 
-function perform(reducers: Reducers, intent: Intent): Promise<void> {
+function perform(reducers: Reducers, world: World, intent: Intent): Promise<void> {
   switch (intent.kind) {
+    case 'raid':
+      return reducers.attack({ target: raidTarget(world)! });
     case 'attack':
       return reducers.attack({ target: intent.target });
     case 'pick':
@@ -127,8 +134,9 @@ function spotOfIntent(world: World, intent: Intent, now: number): Spot | null {
     const item = world.items.find((row) => row.id === intent.item && row.ownerId === undefined);
     return item?.at ?? null;
   }
-  const who = world.characters.get(intent.kind === 'attack' ? intent.target : intent.giver);
-  if (who === undefined || (intent.kind === 'attack' && who.hp === 0)) return null;
+  const id = intent.kind === 'raid' ? raidTarget(world) : intent.kind === 'attack' ? intent.target : intent.giver;
+  const who = id === undefined ? undefined : world.characters.get(id);
+  if (who === undefined || (intent.kind !== 'quest' && who.hp === 0)) return null;
   return spotOf(world, who, now);
 }
 

@@ -234,3 +234,9 @@ export function nameOf(world: World, id: bigint | undefined): string {
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** The minions first: as long as they live, the dragon cannot be hurt. */
+export function raidTarget(world: World): bigint | undefined {
+  const minion = [...world.characters.values()].find((who) => kindOf(world, who) === 'minion' && who.hp > 0);
+  return minion?.id ?? world.encounter?.boss;
+}

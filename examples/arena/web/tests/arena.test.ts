@@ -76,7 +76,7 @@ describe('the arena', () => {
     playing(async ({ page }) => {
       const me = page.locator('.token-me .token-body');
       const before = await spot(me);
-      await page.getByTestId('map').click({ position: { x: 560, y: 380 } });
+      await page.getByTestId('map').click({ position: { x: 760, y: 500 } });
       await eventually(async () => (await spot(me)) !== before);
     }));
 

@@ -9,7 +9,7 @@ import { kindOf, ms, nameOf, thing, useWorld, type Spot, type World } from '../w
 import { Card } from './Card';
 import { Motion } from './motion';
 import { HEIGHT, PlaceNames, Terrain, WIDTH } from './Terrain';
-import { Bubble, kindIsFoe, Token } from './Token';
+import { Bubble, Token } from './Token';
 
 const SPEECH_MS = 5000;
 const CLOSE = 0.82;
@@ -64,9 +64,8 @@ export function MapView() {
     if (who === undefined) return;
     const kind = kindOf(now.world, who);
     setPinned((old) => (old === id ? null : id));
-    if (kindIsFoe(kind) || (kind === 'boss' && now.world.encounter !== undefined)) {
-      now.actions.intend({ kind: 'attack', target: id });
-    }
+    if (kind === 'minion' || (kind === 'boss' && now.world.encounter !== undefined)) now.actions.intend({ kind: 'raid' });
+    else if (kind === 'wolf' || kind === 'bandit') now.actions.intend({ kind: 'attack', target: id });
   }, []);
 
   const pick = useCallback((item: bigint) => latest.current.actions.intend({ kind: 'pick', item }), []);
@@ -119,7 +118,7 @@ export function MapView() {
             <circle key={x} cx={x} cy={y} r={r} fill="url(#glow)" />
           ))}
         </svg>
-        <div className="ember" />
+        <div className="lair-ember" />
         <Herbs items={world.items} onPick={pick} />
         <svg className="layer no-press" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden>
           <PlaceNames places={world.places} />
@@ -248,7 +247,9 @@ function IntentNote({ world }: { world: World }) {
   const { intent, intend } = useActions();
   if (intent === null) return null;
   const text =
-    intent.kind === 'attack'
+    intent.kind === 'raid'
+      ? 'Fighting the dragon'
+      : intent.kind === 'attack'
       ? `Fighting ${nameOf(world, intent.target)}`
       : intent.kind === 'pick'
         ? `Fetching the ${thing(world, intent.item)}`

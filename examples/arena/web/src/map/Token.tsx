@@ -96,10 +96,6 @@ export const Token = memo(function Token(props: Props) {
   );
 });
 
-export function kindIsFoe(kind: Kind): boolean {
-  return kind === 'wolf' || kind === 'bandit' || kind === 'minion';
-}
-
 const LETTERS_MAX = 44;
 
 /** What somebody says, over their head. */

@@ -78,13 +78,15 @@ export class Motion {
     const goal = spotOf(this.world, who, serverNow());
     const old = this.shown.get(id);
     const far = old === undefined ? Infinity : Math.hypot(goal.x - old.x, goal.y - old.y);
-    if (far < 0.05) return;
+    if (far === 0) return;
+    const there = far < 0.5 || far > LEAP;
     const now =
-      old === undefined || far > LEAP
+      old === undefined || there
         ? { x: goal.x, y: goal.y }
         : { x: old.x + (goal.x - old.x) * part, y: old.y + (goal.y - old.y) * part };
     this.shown.set(id, now);
-    node.style.transform = `translate3d(${(now.x * this.scale).toFixed(1)}px, ${(now.y * this.scale).toFixed(1)}px, 0)`;
+    const digits = there ? 0 : 1; // what stands, stands on whole pixels, and is sharp
+    node.style.transform = `translate3d(${(now.x * this.scale).toFixed(digits)}px, ${(now.y * this.scale).toFixed(digits)}px, 0)`;
   }
 
   private look(part: number): void {

@@ -3,7 +3,6 @@ import type { Character } from '../bindings/types';
 import { clockText, useNow } from '../clock';
 import { Icon } from '../ui/icons';
 import { capital, kindOf, ms, useWorld, type World } from '../world';
-import { raidTarget } from './HeroPanel';
 import { Panel } from './Panel';
 
 const PHASES = ['Awakening', 'Brood', 'Flames', 'Last stand'];
@@ -149,7 +148,7 @@ function Minions({ world }: { world: World }) {
   return (
     <div className="minions" data-testid="minions">
       {minions.map((minion) => (
-        <button key={minion.id} type="button" className="minion" onClick={() => intend({ kind: 'attack', target: minion.id })}>
+        <button key={minion.id} type="button" className="minion" onClick={() => intend({ kind: 'raid' })}>
           <Icon name="imp" size={16} />
           <span>{capital(minion.name.replace('the ', ''))}</span>
           <i style={{ transform: `scaleX(${minion.hp / minion.hpMax})` }} />
@@ -167,8 +166,7 @@ function Raid({ world }: { world: World }) {
     .filter((who): who is Character => who !== undefined)
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   const me = world.me;
-  const target = raidTarget(world);
-  const fighting = intent?.kind === 'attack' && target !== undefined;
+  const fighting = intent?.kind === 'raid';
   return (
     <div className="raid">
       <ul aria-label="The raid">
@@ -187,7 +185,7 @@ function Raid({ world }: { world: World }) {
         type="button"
         className={`button button-ember ${fighting ? 'is-active' : ''}`}
         disabled={me === undefined || me.hp === 0}
-        onClick={() => target !== undefined && intend({ kind: 'attack', target })}
+        onClick={() => intend({ kind: 'raid' })}
         data-testid="join-fight"
       >
         <Icon name="sword" size={16} /> {fighting ? 'Fighting' : 'Fight'}

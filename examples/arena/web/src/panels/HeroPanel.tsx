@@ -238,20 +238,14 @@ function Fight({ world, me }: { world: World; me: Character }) {
         icon="dragon"
         text={boss === undefined ? 'It sleeps' : 'Dragon'}
         tone="ember"
-        active={intent?.kind === 'attack' && intent.target === boss}
+        active={intent?.kind === 'raid'}
         disabled={boss === undefined || me.hp === 0}
-        onClick={() => boss !== undefined && intend({ kind: 'attack', target: raidTarget(world) ?? boss })}
+        onClick={() => intend({ kind: 'raid' })}
       />
       <Act icon="target" text={foe ? `Hunt ${foe.name.replace('a ', '')}` : 'No foe'} disabled={foe === undefined || me.hp === 0} onClick={() => foe && intend({ kind: 'attack', target: foe.id })} />
       <Act icon="herb" text="Find herb" disabled={herb === undefined || me.hp === 0} onClick={() => herb && intend({ kind: 'pick', item: herb.id })} />
     </div>
   );
-}
-
-/** The minions first: as long as they live, the dragon cannot be hurt. */
-export function raidTarget(world: World): bigint | undefined {
-  const minion = [...world.characters.values()].find((who) => kindOf(world, who) === 'minion' && who.hp > 0);
-  return minion?.id ?? world.encounter?.boss;
 }
 
 interface ActProps {

@@ -239,7 +239,8 @@ function Bubbles({ world, motion }: { world: World; motion: Motion }) {
   }
   return [...said].map(([id, text]) => {
     const who = world.characters.get(id);
-    return who && <Bubble key={id} who={who} kind={kindOf(world, who)} text={text} place={motion.place} />;
+    if (who === undefined || world.figures.get(id)?.online === false) return null;
+    return <Bubble key={id} who={who} kind={kindOf(world, who)} text={text} place={motion.place} />;
   });
 }
 

@@ -34,6 +34,7 @@ from gamedb.errors import (
     WireError,
     WriteFailed,
 )
+from gamedb.health_report import HealthReport
 from gamedb.module import Module
 from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
 from gamedb.store import ReadTable, Table
@@ -76,6 +77,7 @@ __all__ = [
     "ForeignFile",
     "GamedbError",
     "Generation",
+    "HealthReport",
     "Identity",
     "Index",
     "ManualClock",

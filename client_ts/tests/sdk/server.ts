@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { fetch } from 'undici';
 
 export const REPOSITORY = path.resolve(import.meta.dirname, '../../..');
 export const PYTHON = process.env['GAMEDB_PYTHON'] ?? path.join(REPOSITORY, '.venv/bin/python');
@@ -26,6 +27,7 @@ export class GameServer {
   constructor(
     readonly port: number,
     readonly directory: string,
+    readonly game = 'tests.sdk_game.game:module',
   ) {
     this.uri = `http://127.0.0.1:${port}`;
   }
@@ -33,7 +35,7 @@ export class GameServer {
   /** Resolves when it answers. */
   async start(): Promise<void> {
     const options = ['--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory];
-    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', 'tests.sdk_game.game:module', ...options], {
+    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', this.game, ...options], {
       cwd: REPOSITORY,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,5 +1,13 @@
 // The client's methods against a real server; the first test is the one that the whole package is for.
-import { Disconnected, UnknownWorkflow, WorkflowCancelled, WorkflowFailed, workflowId } from 'gamedb-client';
+import {
+  Disconnected,
+  NotOpen,
+  UnknownWorkflow,
+  WorkflowCancelled,
+  WorkflowClient,
+  WorkflowFailed,
+  workflowId,
+} from 'gamedb-client';
 import { expect, test } from 'vitest';
 import { auction, fragile, hunter, nap, vault } from '../sdk/generated/flows/workflows';
 import { connect, freshEntity, serve } from './support';
@@ -178,6 +186,15 @@ test("the server's refusals reach the caller word by word", async () => {
   await expect(workflows.resume(wf.id)).rejects.toThrow(/has not failed: it is Suspended/);
   await workflows.debugFireTimer(wf.id, 'end');
   await expect(workflows.signal(wf.id, 'Bid', { bidder: 'late', amount: 1 })).rejects.toThrow(`workflow ${wf.id}`);
+});
+
+test('what the bindings do not have says how to open it', async () => {
+  const { conn } = await connect(served.server);
+  const closed = new WorkflowClient({ ...conn, subscriptionBuilder: conn.subscriptionBuilder, reducers: {} });
+
+  await expect(closed.cancel(1n)).rejects.toThrow('access=["workflow_cancel"]');
+  await expect(closed.debugFireTimer(1n, 'end')).rejects.toThrow('testing=True, access=["debug_fire_timer"]');
+  await expect(closed.start(auction, lot)).rejects.toThrow(NotOpen);
 });
 
 test('waiting ends when the caller has enough of it, or when the predicate throws', async () => {

@@ -9,7 +9,7 @@ export default defineConfig({
     server: { deps: { inline: [/spacetimedb\/src/] } },
     pool: 'threads',
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

@@ -22,6 +22,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Live query sets of a connection; one more fails with an error of its own."""
     queries_max: int = 10_000
     """Live queries of a connection, in all its sets."""
+    query_set_seconds_max: float = 1.0
+    """How long the first answers of a query set may take, as all else waits for them; a set that takes longer fails."""
+    rows_max: int = 1_000_000
+    """Rows that a query gives at once; one that would give more fails."""
     procedures_max: int = 64
     """Procedures of a connection that run at the same time; one more fails with an error of its own."""
     ping_seconds: float = 15.0
@@ -29,6 +33,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     silence_seconds_max: float = 30.0
     """A connection from which nothing came for so long is dropped."""
     handshake_seconds_max: float = 20.0
-    """How long the opening of a connection may take, keys of foreign issuers included."""
+    """How long the opening of a connection may take: its first request, and the keys of foreign issuers."""
     drain_seconds_max: float = 10.0
     """At the end: how long running procedures and unsent messages are waited for."""

@@ -21,6 +21,7 @@ import uvicorn
 
 from gamedb.errors import SchemaError, StorageError
 from gamedb.server.app import app_of
+from gamedb.server.requests import Http
 from gamedb.server.server import Server
 from gamedb.server.session import GOING_AWAY
 from gamedb.server.websocket import WebSocket
@@ -123,6 +124,7 @@ async def serving(
     loop = asyncio.get_running_loop()
     config = uvicorn.Config(
         app,
+        http=cast("Any", partial(Http, server.limits.handshake_seconds_max)),
         ws=cast("Any", partial(WebSocket, server)),
         lifespan="off",
         log_config=None,
@@ -136,11 +138,15 @@ async def serving(
     server.begin(loop)
     driven = [one.db for one in server.hosted.values() if schedules and not one.db.drives_schedules]
     tasks = [loop.create_task(db.run_async()) for db in driven]
+    for task in tasks:
+        task.add_done_callback(_report_end)
     accepting = loop.create_task(uvicorn_server.serve(sockets=[bound]))
     accepting.add_done_callback(lambda _: running._stop())
     try:
         while not uvicorn_server.started and not accepting.done():
             await asyncio.sleep(0)
+        if accepting.done():
+            accepting.result()
         yield running
     finally:
         uvicorn_server.should_exit = True
@@ -182,6 +188,13 @@ def run(
     """Serve from this thread until SIGTERM or SIGINT, on uvloop where it exists. Databases stay open."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(server, listen, static=static, ready=ready, signals=True))
+
+
+def _report_end(schedules: asyncio.Task[None]) -> None:
+    """Schedules that stop by themselves are never silent about it; health tells, too, once something is overdue."""
+    error = None if schedules.cancelled() else schedules.exception()
+    if error is not None:
+        _log.error("schedules stopped: %r", error, exc_info=error)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

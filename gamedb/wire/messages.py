@@ -131,10 +131,11 @@ def decode_client(payload: bytes, limits: Limits = DEFAULT_LIMITS, *, single: bo
         raise WireError(f"a message of {len(payload)} bytes; at most {limits.payload_bytes_max} are allowed")
     messages: list[ClientMessage] = _decode(_CLIENT, payload, 0, 1 if single else limits.messages_max)
     for message in messages:
-        if isinstance(message, Subscribe) and len(message.queries) > limits.queries_max:
+        if type(message) is CallReducer or type(message) is CallProcedure:
+            if message.flags != 0:
+                raise WireError(f"a call with flags {message.flags}; only 0 is known")
+        elif type(message) is Subscribe and len(message.queries) > limits.queries_max:
             raise WireError(f"a query set of {len(message.queries)} queries; at most {limits.queries_max} are allowed")
-        if isinstance(message, CallReducer | CallProcedure) and message.flags != 0:
-            raise WireError(f"a call with flags {message.flags}; only 0 is known")
     return messages
 
 

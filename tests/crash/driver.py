@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from gamedb import Clock, Database, ManualClock
+from gamedb import Clock, Database, ManualClock, SystemClock
 from gamedb.columns import from_micros, micros_of
 from tests.crash.game import Game, HurriedClock, Life, Told
 
@@ -48,7 +48,7 @@ def kill_often(game: Game, kills: int, seed: int, show: bool = False) -> None:
 
 def _kill_a_file(game: Game, path: Path, rng: random.Random, kills: int) -> Iterator[None]:
     """Kill those who play on one file; then let the game come to its end."""
-    told, now = Told(), HurriedClock(0, 1).micros()
+    told, now = Told(), SystemClock().micros()
     for _ in range(kills):
         clock = HurriedClock(now, game.speed)
         _play_and_kill(game, path, clock, rng, told)

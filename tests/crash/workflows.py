@@ -77,10 +77,10 @@ class Killed(Game):
         play = Play(stage, _Chance(rng))
         with stage.db, _outside(stage.flows.engine, path, rng):
             stage.db.log.disabled = True
+            _resume_until_all_goes_on(play, stage)
             stage.wait(days=self._example.days)
+            _resume_until_all_goes_on(play, stage)
             self._example.end(play)
-            while play.resume():
-                stage.wait(hours=1)
             self._check(stage, path)
             self._example.check_end(stage)
 
@@ -97,6 +97,12 @@ class Killed(Game):
         with Database(self.module) as db:
             self._example.begin(db)
             return self._example.sums(db)
+
+
+def _resume_until_all_goes_on(play: Play, stage: Stage) -> None:
+    stage.wait(hours=1)
+    while play.resume():
+        stage.wait(hours=1)
 
 
 class _Running:

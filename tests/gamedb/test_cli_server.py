@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -22,10 +21,13 @@ import pytest
 from typer.testing import CliRunner
 
 from gamedb.cli import app
+from gamedb.cli.dev import TABLES_CHANGED
 from gamedb.cli.init import SCAFFOLD
-from gamedb.server.serve import Serving, serve
+from gamedb.server.background import in_thread
+from gamedb.server.serve import Serving
 from gamedb.server.site import Site, open_site
 from tests.gamedb.server.http_game import game
+from tests.gamedb.server.with_sockets import Connection
 
 ROOT = Path(__file__).parent.parent.parent
 GAME = "tests.gamedb.cli_game:module"
@@ -54,41 +56,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-class Running:
+class Running(NamedTuple):
     """A server in a thread."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self._ready = threading.Event()
-        self._serving: Serving | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
-        self._thread.start()
-        assert self._ready.wait(WAIT)
-
-    async def _serve(self) -> None:
-        await serve(self.site.server, "127.0.0.1:0", ready=self._is_ready)
-
-    def _is_ready(self, serving: Serving) -> None:
-        self._serving = serving
-        self._ready.set()
+    site: Site
+    serving: Serving
 
     @property
     def url(self) -> str:
-        assert self._serving is not None
-        return self._serving.url
-
-    def stop(self) -> None:
-        assert self._serving is not None
-        self._serving.stop()
-        self._thread.join(WAIT)
+        return self.serving.url
 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    with open_site({"arena": game()}, tmp_path / "data", quiet=True) as site:
-        running = Running(site)
-        yield running
-        running.stop()
+    with open_site({"arena": game()}, tmp_path / "data", quiet=True) as site, in_thread(site.server) as serving:
+        yield Running(site, serving)
 
 
 class TestCall:
@@ -195,7 +177,7 @@ class TestLogs:
         follower = logs.follow
 
         def follow() -> Any:
-            threading.Thread(target=running._serving.stop).start()  # type: ignore[union-attr]
+            threading.Thread(target=running.serving.stop).start()
             return follower()
 
         logs.follow = follow  # type: ignore[method-assign]
@@ -376,6 +358,7 @@ def join(ctx: ReducerContext, name: str) -> None:
 
 
 def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
+    """L29, L30: what a change would do is shown first, a refused one changes nothing, clients are told why they go."""
     game_file = tmp_path / "game.py"
     game_file.write_text(DEV_GAME)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -399,7 +382,12 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
         assert call(url, "join", "eve") == 200
 
         seen = len(dev.lines)
-        game_file.write_text(DEV_GAME + "\n@module.reducer\ndef more(ctx: ReducerContext) -> None: ...\n")
+        client = Connection(f"http://127.0.0.1:{port}")
+        more = DEV_GAME.replace("    name: str\n", "    name: str\n    hp: u32 = 100\n")
+        game_file.write_text(more + "\n@module.reducer\ndef more(ctx: ReducerContext) -> None: ...\n")
+        dev.wait_for("add column 'hp'", seen)
+        assert client.closed() == (1001, TABLES_CHANGED)
+        client.close()
         dev.wait_for("Serving", seen)
         assert call(url, "more") == 200
         answer = urllib.request.Request(f"{url}/sql", b"SELECT * FROM player", method="POST")

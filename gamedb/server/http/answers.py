@@ -74,5 +74,6 @@ async def read_body(request: Request, bytes_max: int) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > bytes_max:
-            raise Refused(413, f"the body is longer than {bytes_max} bytes; send less at a time")
+            text = f"the body is longer than {bytes_max} bytes; send less at a time"
+            raise Refused(413, text, {"connection": "close"})  # the rest of it is not read
     return bytes(body)

@@ -407,6 +407,34 @@ def test_more_query_sets_or_queries_than_allowed_fail_by_themselves(world: World
     ann.subscribe(4, "SELECT * FROM player")
 
 
+def test_a_query_with_more_rows_than_allowed_fails_and_one_that_grows_goes_on(world: World) -> None:
+    many_players(world, 10)
+    ann = world.client(limits=Limits(rows_max=10))
+    ann.subscribe(1, "SELECT * FROM player")
+    world.db.call("spawn", 100, 1)
+    world.turn()
+    assert len(ann.rows("player")) == 11
+    error = error_of(ann, ann.subscribing(2, "SELECT * FROM player"))
+    assert "more than 10 rows" in error.error
+    ann.send(messages.OneOffQuery(request_id=5, query="SELECT * FROM player"))
+    [result] = ann.read()
+    assert isinstance(result, messages.OneOffQueryResult)
+    assert isinstance(result.result, messages.QueryFailed)
+    ann.unsubscribe(1)
+    assert ann.rows("player") == []
+    assert world.hub.live_queries == 0
+
+
+def test_a_query_set_that_takes_too_long_fails_as_all_else_waits_for_it(world: World) -> None:
+    world.one_share_a_pass()  # the clock is one second later whenever it is looked at
+    ann = world.client(limits=Limits(query_set_seconds_max=2.0))
+    queries = [f"SELECT * FROM player WHERE zone = {number}" for number in range(5)]
+    error = error_of(ann, ann.subscribing(1, *queries))
+    assert "more than 2 s" in error.error
+    assert world.hub.live_queries == 0
+    ann.subscribe(1, *queries[:2])
+
+
 def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> None:
     """L58."""
     world.db.call("spawn", 1, 7)
@@ -414,7 +442,7 @@ def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> No
     for number in range(500):
         ann.subscribe(number, f"SELECT * FROM player WHERE zone = {number % 50}", "SELECT * FROM mark")
         ann.unsubscribe(number)
-    assert ann.session.query_sets == 0
+    assert len(ann.session.query_sets) == 0
     assert world.hub.live_queries == 0
     assert len(world.hub.matcher) == 0
     assert len(world.hub._snapshots) == 0

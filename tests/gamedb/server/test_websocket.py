@@ -10,6 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -426,6 +427,18 @@ def test_half_open_connections_harm_nobody(game: Game) -> None:
         connection.close()
     with Connection(game.serving) as ann:
         assert isinstance(ann.call("kill", 1), messages.ReducerOk)
+
+
+def test_a_connection_that_never_finishes_its_request_is_dropped() -> None:
+    module, _ = arena()
+    limits = Limits(handshake_seconds_max=0.2)
+    with Database(module) as db, served(db, limits=limits) as serving, Connection(serving) as ann:
+        for beginning in (b"", b"GET /v1/data"):
+            with raw(serving) as connection:
+                connection.sendall(beginning)
+                with suppress(ConnectionResetError):
+                    assert connection.recv(100) == b""
+        assert isinstance(ann.call("nothing"), messages.ReducerOk)
 
 
 def test_a_client_that_goes_during_its_handshake_leaves_nothing(game: Game) -> None:

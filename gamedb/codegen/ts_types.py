@@ -44,7 +44,7 @@ BUILDERS: Final[dict[type[ColumnType], str]] = {
 _PLAIN: Final[dict[type[ColumnType], str]] = {
     BoolType: "boolean",
     StrType: "string",
-    BytesType: "Uint8Array",
+    BytesType: "globalThis.Uint8Array",  # a game may call a type of its own so
     TimestampType: "__Timestamp",
     DurationType: "__TimeDuration",
     ScheduleAtType: "__Infer<ReturnType<typeof __t.scheduleAt>>",
@@ -163,7 +163,7 @@ class TypeScriptTypes:
         if isinstance(kind, OptionType):
             return f"{self._plain(kind.inner)} | undefined"
         if isinstance(kind, ListType):
-            return "Uint8Array" if kind.item.name == "u8" else f"({self._plain(kind.item)})[]"
+            return _PLAIN[BytesType] if kind.item.name == "u8" else f"({self._plain(kind.item)})[]"
         if isinstance(kind, ProductType | EnumType | SumType):
             return self.name(kind)
         return _PLAIN[type(kind)]

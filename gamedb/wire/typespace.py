@@ -37,6 +37,13 @@ from gamedb.types import Identity
 
 Json = dict[str, Any]
 
+TIMESTAMP_FIELD: Final = "__timestamp_micros_since_unix_epoch__"
+DURATION_FIELD: Final = "__time_duration_micros__"
+IDENTITY_FIELD: Final = "__identity__"
+CONNECTION_ID_FIELD: Final = "__connection_id__"
+UUID_FIELD: Final = "__uuid__"
+"""The field of each product with special standing, by which other sides know it."""
+
 UNIT: Final[Json] = {"Product": {"elements": []}}
 
 
@@ -49,11 +56,11 @@ def _special(field: str, kind: str) -> Json:
     return {"Product": {"elements": [named(field, {kind: []})]}}
 
 
-TIMESTAMP: Final = _special("__timestamp_micros_since_unix_epoch__", "I64")
-TIME_DURATION: Final = _special("__time_duration_micros__", "I64")
-IDENTITY: Final = _special("__identity__", "U256")
-CONNECTION_ID: Final = _special("__connection_id__", "U128")
-UUID_TYPE: Final = _special("__uuid__", "U128")
+TIMESTAMP: Final = _special(TIMESTAMP_FIELD, "I64")
+TIME_DURATION: Final = _special(DURATION_FIELD, "I64")
+IDENTITY: Final = _special(IDENTITY_FIELD, "U256")
+CONNECTION_ID: Final = _special(CONNECTION_ID_FIELD, "U128")
+UUID_TYPE: Final = _special(UUID_FIELD, "U128")
 SCHEDULE_AT: Final[Json] = {"Sum": {"variants": [named("Interval", TIME_DURATION), named("Time", TIMESTAMP)]}}
 
 

@@ -1,41 +1,16 @@
-"""The game of the tests with `client_ts`: a workflow for each thing that a client can do with one."""
+"""A game of one workflow, whose reducers clients may call: what a page does with running workflows."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from gamedb import Module, PrimaryKey, ReducerContext, Row, u32, u64
-from workflow_module import (
-    Signal,
-    Struct,
-    Timer,
-    WorkflowContext,
-    install,
-    select,
-    signal,
-    sleep,
-    subscribe,
-    timer,
-    workflow,
-)
+from gamedb import Module
+from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
 
 module = Module("flows")
 
 
-@module.table(public=True)
-class Switch(Row):
-    """What the fragile workflow looks at."""
-
-    id: PrimaryKey[u32]
-    is_on: bool
-
-
-@module.reducer
-def set_switch(ctx: ReducerContext, is_on: bool) -> None:
-    ctx.db[Switch].upsert(Switch(id=1, is_on=is_on))
-
-
-class AuctionTimer(Timer):
+class Clock(Timer):
     END = "end"
 
 
@@ -44,85 +19,29 @@ class Bid(Signal):
     amount: int
 
 
-class AuctionInit(Struct):
+class LotInit(Struct):
     item: str
-    price: int
+    price: int = 0
+    runs: timedelta = timedelta(minutes=1)
 
 
-class AuctionResult(Struct):
+class LotResult(Struct):
     winner: str | None
     price: int
 
 
 @workflow
-async def auction(ctx: WorkflowContext, init: AuctionInit) -> AuctionResult:
-    """The highest bid before the end wins."""
+async def lot(ctx: WorkflowContext, init: LotInit) -> LotResult:
+    """Sells to the highest bidder."""
     winner: str | None = None
-    price = init.price
-    ends = ctx.now + timedelta(minutes=1)
+    price: int = init.price
+    ends = ctx.now + init.runs
     while True:
-        match await select(timer(AuctionTimer.END, at=ends), Bid):
-            case Bid(bidder, amount):
-                if amount > price:
-                    winner, price = bidder, amount
-            case _:
-                return AuctionResult(winner=winner, price=price)
+        match await select(timer(Clock.END, at=ends), Bid):
+            case Bid(bidder, amount) if amount > price:
+                winner, price = bidder, amount
+            case Clock.END:
+                return LotResult(winner=winner, price=price)
 
 
-class Add(Signal):
-    amount: u64
-
-
-class Close(Signal): ...
-
-
-class VaultInit(Struct):
-    amount: u64
-    owner: str = "nobody"
-
-
-@workflow
-async def vault(ctx: WorkflowContext, init: VaultInit) -> u64:
-    """Keeps amounts that JavaScript's numbers cannot hold."""
-    amount: u64 = init.amount
-    while True:
-        match await select(Add, Close):
-            case Add(more):
-                amount += more
-            case _:
-                return amount
-
-
-@workflow
-async def fragile(ctx: WorkflowContext) -> str:
-    """Fails at its signal unless the switch is on."""
-    await signal(Close)
-    switch = ctx.db[Switch].get(1)
-    if switch is None or not switch.is_on:
-        raise RuntimeError("the switch is off")
-    return "done"
-
-
-class Killed(Signal):
-    how: str = "somehow"
-
-
-class Hunt(Struct):
-    prey: str
-
-
-@workflow
-async def hunter(ctx: WorkflowContext, init: Hunt) -> str:
-    """Waits for its prey to be killed."""
-    subscribe(Killed, init.prey)
-    return (await signal(Killed)).how
-
-
-@workflow
-async def nap(ctx: WorkflowContext, init: timedelta) -> int:
-    """Sleeps, in real time."""
-    await sleep(init)
-    return 1
-
-
-install(module, [auction, vault, fragile, hunter, nap], testing=True, access="all")
+install(module, [lot], testing=True, access="all")

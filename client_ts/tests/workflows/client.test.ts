@@ -9,7 +9,7 @@ import {
   workflowId,
 } from 'gamedb-client';
 import { expect, test } from 'vitest';
-import { auction, fragile, hunter, nap, vault } from '../sdk/generated/flows/workflows';
+import { auction, fragile, hunter, nap, vault } from '../sdk/generated/ventures/workflows';
 import { connect, freshEntity, serve } from './support';
 
 const served = serve();

@@ -6,7 +6,7 @@ import { StrictMode } from 'react';
 import { createRoot, type Root } from 'react-dom/client';
 import { SpacetimeDBProvider } from 'spacetimedb/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { auction, type Workflows } from '../sdk/generated/flows/workflows';
+import { auction, type Workflows } from '../sdk/generated/ventures/workflows';
 import { builder, connect, freshEntity, serve } from './support';
 
 const served = serve();

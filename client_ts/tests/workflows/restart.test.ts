@@ -1,7 +1,7 @@
 // A server that is killed in the middle of a workflow: its clients hear of it, and the workflow goes on.
 import { Disconnected } from 'gamedb-client';
 import { expect, test } from 'vitest';
-import { auction } from '../sdk/generated/flows/workflows';
+import { auction } from '../sdk/generated/ventures/workflows';
 import { connect, serve } from './support';
 
 const served = serve();

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WorkflowClient } from 'gamedb-client';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { DbConnection, type DbConnectionBuilder } from '../sdk/generated/flows';
-import type { Workflows } from '../sdk/generated/flows/workflows';
+import { DbConnection, type DbConnectionBuilder } from '../sdk/generated/ventures';
+import type { Workflows } from '../sdk/generated/ventures/workflows';
 import { freePort, GameServer } from '../sdk/server';
 
 export interface Client {
@@ -17,10 +17,10 @@ export interface Client {
 
 /** A server for the tests of a file, on data of its own. */
 export function serve(): { readonly server: GameServer } {
-  const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-flows-'));
+  const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-ventures-'));
   const served = {} as { server: GameServer };
   beforeAll(async () => {
-    served.server = new GameServer(await freePort(), directory, 'tests.sdk_game.flows:module');
+    served.server = new GameServer(await freePort(), directory, 'tests.sdk_game.ventures:module');
     await served.server.start();
   });
   afterAll(async () => {
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 export function builder(server: GameServer): DbConnectionBuilder {
-  return DbConnection.builder().withUri(server.uri).withDatabaseName('flows').withConfirmedReads(true);
+  return DbConnection.builder().withUri(server.uri).withDatabaseName('ventures').withConfirmedReads(true);
 }
 
 /** A client whose connection is ready; it is closed after the test. */

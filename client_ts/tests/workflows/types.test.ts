@@ -9,7 +9,7 @@ import {
 import { workflowHooks, type WorkflowHooks } from 'gamedb-client/react';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { DbConnection as ClosedConnection } from '../sdk/generated/auction';
-import type { DbConnection } from '../sdk/generated/flows';
+import type { DbConnection } from '../sdk/generated/ventures';
 import {
   auction,
   nap,
@@ -18,7 +18,7 @@ import {
   type AuctionView,
   type Big,
   type Workflows,
-} from '../sdk/generated/flows/workflows';
+} from '../sdk/generated/ventures/workflows';
 
 declare const client: WorkflowClient<Workflows>;
 declare const id: WorkflowId<'auction'>;

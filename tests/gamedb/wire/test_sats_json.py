@@ -29,6 +29,11 @@ class Point(Struct):
     y: int
 
 
+class Tree(Struct):
+    value: int
+    children: list[Tree]
+
+
 class Shape(Struct): ...
 
 
@@ -192,3 +197,34 @@ def test_values_that_nest_too_deep_are_refused() -> None:
 
     with pytest.raises(WireError, match="nest deeper than 256"):
         from_sats(column_type(annotation, "column"), value)
+
+
+def test_a_value_that_holds_itself_is_read_up_to_a_depth() -> None:
+    kind = column_type(Tree, "column")
+    value: Any = {"value": 0, "children": []}
+    for depth in range(1, 60):
+        value = {"value": depth, "children": [value]}
+
+    assert to_sats(kind, from_sats(kind, value)) == value
+    for depth in range(200):
+        value = {"value": depth, "children": [value]}
+    with pytest.raises(WireError, match="nest deeper than 256"):
+        from_sats(kind, value)
+
+
+def test_the_place_of_an_error_stays_short_however_deep_it_is() -> None:
+    value: Any = {"value": "x", "children": []}
+    for depth in range(100):
+        value = {"value": depth, "children": [value]}
+
+    with pytest.raises(WireError, match=r"^\$\.children\[0\].*\.\.\..*\.value: expected i64") as caught:
+        from_sats(column_type(Tree, "column"), value)
+
+    assert len(str(caught.value)) < 200
+
+
+def test_a_long_object_with_a_field_twice_is_refused_at_once() -> None:
+    fields = ", ".join(f'"f{number}": 0' for number in range(200_000))
+
+    with pytest.raises(WireError, match="'f0' stands twice"):
+        loads(f'{{{fields}, "f0": 1}}')

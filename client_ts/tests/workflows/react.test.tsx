@@ -78,6 +78,7 @@ test('a workflow is shown and followed, and again after a crash of the server', 
   await served.server.stop('SIGKILL');
   await shows('loading; away; ann 7 Suspended, end soon, old');
   await served.server.start();
+  window.dispatchEvent(new Event('online')); // the provider need not wait out its delay
   await shows('1 lots; here; ann 7 Suspended, end soon, live');
 
   const second = await connect(served.server);

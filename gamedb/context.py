@@ -52,12 +52,13 @@ class ReducerContext:
 
     __slots__ = ("_micros", "_now", "_random", "_runtime", "connection_id", "db", "sender")
 
-    _micros: int
+    _micros: int | None
     _now: datetime
     _random: random.Random
 
     def __init__(self, runtime: Runtime, sender: Identity, connection_id: ConnectionId | None = None) -> None:
         self._runtime = runtime
+        self._micros = None
         self.db = runtime.tables
         """The tables: `ctx.db[Player]`."""
         self.sender = sender
@@ -84,11 +85,10 @@ class ReducerContext:
     @property
     def micros(self) -> int:
         """The time of the transaction, in microseconds since the Unix epoch; the same however long it takes."""
-        try:
-            return self._micros
-        except AttributeError:  # most transactions never ask, so the clock is read when one does
-            self._micros = self._runtime.clock.micros()
-            return self._micros
+        micros = self._micros
+        if micros is None:  # many transactions never ask, so the clock is read when one does
+            micros = self._micros = self._runtime.clock.micros()
+        return micros
 
     @property
     def now(self) -> datetime:

@@ -67,6 +67,8 @@ class Scheduler:
     def __init__(self, host: Host, functions: dict[str, Function]) -> None:
         self._host = host
         self._tables = [t for t in host.store.tables.values() if t.schema.scheduled is not None]
+        self.enabled = bool(self._tables)
+        """Whether the module has scheduled tables at all."""
         self._numbers = {table.schema.name: number for number, table in enumerate(self._tables)}
         self._functions = [functions[t.schema.scheduled or ""] for t in self._tables]
         self._columns = [t.schema.schedule_column or "" for t in self._tables]
@@ -77,11 +79,6 @@ class Scheduler:
         self._threads: Workers | None = None
         self._loop: LoopWorkers | None = None
         self._closed = False
-
-    @property
-    def enabled(self) -> bool:
-        """Whether the module has scheduled tables at all."""
-        return bool(self._tables)
 
     # --- following the tables
 

@@ -16,7 +16,7 @@ import msgspec
 
 from gamedb.bags import without
 from gamedb.columns import exact_function
-from gamedb.commit import Commit, TableChanges
+from gamedb.commit import Commit
 from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import ReadTables, RowChange, Store, TableData
@@ -161,7 +161,9 @@ class Subscriptions:
             except Exception as error:
                 self._host.report_failure("an observer of commits", error)
         if self._subscriptions:
-            self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(commit.changes)])
+            self._unsettled.extend(
+                [(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(commit.changes)]
+            )
 
     def deliver(self) -> None:
         """Tell everybody about the commit that was taken in.

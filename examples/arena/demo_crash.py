@@ -31,18 +31,23 @@ from rich.table import Table
 PLAY_SECONDS: Final = 45.0
 DOWN_SECONDS: Final = 4.0
 START_SECONDS_MAX: Final = 60.0
+WIDTH: Final = 110
+"""Of the table, where nobody says how wide the terminal is."""
 NAMES: Final = {
+    "patrol sleep": "walks on",
+    "combat sleep": "strikes back",
+    "respawn sleep": "is back",
     "arrival": "arrives",
-    "breath": "breathes fire",
+    "bite": "bites",
     "end": "ends",
     "enrage": "enrages",
     "expire": "expires",
     "fire_breath": "breathes fire",
     "phase": "changes",
-    "sleep": "looks around",
     "turn": "turn is over",
     "wake": "wakes",
 }
+"""What a timer means, by its name, or by the workflow's and its name."""
 
 
 class Run(NamedTuple):
@@ -66,7 +71,9 @@ class Snapshot(NamedTuple):
 
 def main() -> None:
     """Play, kill, look, start, look."""
-    out = Console()
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = WIDTH
     with tempfile.TemporaryDirectory(prefix="arena-") as folder:
         data = Path(folder)
         out.print("[bold]The arena starts.[/] Bots drink, bid, patrol and wake the dragon.")
@@ -79,7 +86,8 @@ def main() -> None:
         pause(out, DOWN_SECONDS, "It is down")
         with server(data):
             after = look(data, datetime.now(UTC))
-            out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, after {after.at - before.at!s:.10} s.")
+            seconds = (after.at - before.at).total_seconds()
+            out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, {seconds:.1f} s later.")
     out.print(comparison(before, after))
     lost = [run for run in before.runs.values() if run.workflow_id not in after.runs and not is_over(run, after.at)]
     out.print(verdict(before, after, lost))
@@ -164,7 +172,7 @@ def variables(kind: str, state: bytes) -> str:
     init = known.get("init") or {}
     match kind:
         case "buff":
-            return f"{init['kind']}, {known['stacks']} stacks"
+            return f"{init['kind']} ×{known['stacks']}"
         case "auction":
             return f"price {known['price']}"
         case "boss_fight":
@@ -195,7 +203,7 @@ def comparison(before: Snapshot, after: Snapshot) -> Table:
             f"{run.kind.replace('_', ' ')} [dim]#{run.workflow_id}[/]",
             run.about,
             changed(run.state, shown.state),
-            NAMES.get(run.timer, run.timer),
+            NAMES.get(f"{run.kind} {run.timer}") or NAMES.get(run.timer, run.timer),
             left(run.due, before.at),
             "" if now is None else left(now.due, after.at),
             went_on(run, now, after.at),

@@ -7,7 +7,6 @@ is reported. Until then the rows stay as they were, and whatever else arrives wa
 
 from __future__ import annotations
 
-import enum
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,68 +14,17 @@ from typing import Any, Final
 
 import msgspec
 
-from gamedb.client.cache import Change, Part, TableCache
+from gamedb.client.cache import Part, TableCache
+from gamedb.client.events import Applied, Ended, Event, Opened, QuerySet, Settled, State
 from gamedb.client.remote import Remote, RemoteFunction
 from gamedb.columns import column_type
 from gamedb.errors import CallFailed, ConnectionLost, GamedbError, QueryError, ReducerError, UnknownName, WireError
-from gamedb.types import ConnectionId, Identity
 from gamedb.wire import messages
 from gamedb.wire.bsatn import Codec, codec
 
 _log: Final = logging.getLogger("gamedb.client")
 _TEXT: Final = codec(column_type(str, "the text of an error"))
 _ID_COUNT: Final = 2**32
-
-
-class State(enum.Enum):
-    """Where a query set is in its life."""
-
-    WAITING = enum.auto()
-    LIVE = enum.auto()
-    ENDING = enum.auto()
-    ENDED = enum.auto()
-
-
-class QuerySet:
-    """Queries that are subscribed to together."""
-
-    def __init__(self, queries: Sequence[str]) -> None:
-        self.queries = list(queries)
-        self.state = State.WAITING
-        self.id: int | None = None
-        """On this connection; `None` when it was not asked for on it."""
-
-
-class Opened(msgspec.Struct, frozen=True):
-    """The server has greeted the client."""
-
-    identity: Identity
-    connection_id: ConnectionId
-    token: str
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """A call or a one-off query has its answer: `value`, or `error`."""
-
-    request_id: int
-    value: Any = None
-    error: GamedbError | None = None
-
-
-class Applied(msgspec.Struct, frozen=True):
-    """The rows of a query set are there for the first time."""
-
-    query_set: QuerySet
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """A query set is over: as it was asked for, or with an error."""
-
-    query_set: QuerySet
-    error: QueryError | None = None
-
-
-Event = Change[Any] | Opened | Settled | Applied | Ended
 
 
 class _Call(msgspec.Struct, frozen=True):

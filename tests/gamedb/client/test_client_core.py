@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gamedb.client.cache import Change
-from gamedb.client.core import Applied, Core, Ended, Opened, Settled, State
+from gamedb.client.core import Core
+from gamedb.client.events import Applied, Ended, Opened, Settled, State
 from gamedb.client.remote import Remote
 from gamedb.errors import CallFailed, ConnectionLost, QueryError, ReducerError, WireError
 from gamedb.wire import messages as m

@@ -67,6 +67,8 @@ class Snapshot(NamedTuple):
 
     at: datetime
     runs: dict[int, Run]
+    ended: frozenset[int]
+    """The workflows that have come to their end."""
 
 
 def main() -> None:
@@ -89,7 +91,7 @@ def main() -> None:
             seconds = (after.at - before.at).total_seconds()
             out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, {seconds:.1f} s later.")
     out.print(comparison(before, after))
-    lost = [run for run in before.runs.values() if run.workflow_id not in after.runs and not is_over(run, after.at)]
+    lost = lost_between(before, after)
     out.print(verdict(before, after, lost))
     sys.exit(1 if lost else 0)
 
@@ -156,6 +158,7 @@ def look(data: Path, at: datetime) -> Snapshot:
             WHERE w.status = 'Suspended' ORDER BY w.workflow_type, w.id, t.due_at DESC
             """
         ).fetchall()
+        ended = db.execute("SELECT id FROM workflow WHERE status IN ('Completed', 'Cancelled')").fetchall()
         people = dict(db.execute("SELECT id, name FROM character"))
         things = dict(db.execute("SELECT id, kind FROM item"))
     runs = {}
@@ -163,7 +166,7 @@ def look(data: Path, at: datetime) -> Snapshot:
         about = things.get(entity, "") if kind == "auction" else people.get(entity, "")
         moment = None if due is None else datetime.fromisoformat(due)
         runs[workflow_id] = Run(workflow_id, kind, about, step, variables(kind, state), timer or "", moment)
-    return Snapshot(at, runs)
+    return Snapshot(at, runs, frozenset(workflow_id for (workflow_id,) in ended))
 
 
 def variables(kind: str, state: bytes) -> str:
@@ -206,7 +209,7 @@ def comparison(before: Snapshot, after: Snapshot) -> Table:
             NAMES.get(f"{run.kind} {run.timer}") or NAMES.get(run.timer, run.timer),
             left(run.due, before.at),
             "" if now is None else left(now.due, after.at),
-            went_on(run, now, after.at),
+            went_on(run, after),
         )
     return table
 
@@ -221,16 +224,19 @@ def left(due: datetime | None, now: datetime) -> str:
     return "" if due is None else f"{(due - now).total_seconds():.1f} s"
 
 
-def is_over(run: Run, now: datetime) -> bool:
-    """Whether its time has come while the server was down, or it hangs on one whose time has."""
-    return run.due is None or run.due <= now
-
-
-def went_on(run: Run, now: Run | None, at: datetime) -> str:
+def went_on(run: Run, after: Snapshot) -> str:
     """What has become of it."""
-    if now is None:
-        return "[yellow]its time came[/]" if is_over(run, at) else "[red]lost[/]"
-    return "[green]goes on[/]" if now.due == run.due else "[green]goes on, next step[/]"
+    now = after.runs.get(run.workflow_id)
+    if now is not None:
+        return "[green]goes on[/]" if now.due == run.due else "[green]goes on, next step[/]"
+    if run.workflow_id not in after.ended:
+        return "[red]lost[/]"
+    return "[yellow]its time came[/]" if run.due is not None and run.due <= after.at else "[yellow]is done[/]"
+
+
+def lost_between(before: Snapshot, after: Snapshot) -> list[Run]:
+    """What was running, and neither runs nor has ended."""
+    return [run for n, run in before.runs.items() if n not in after.runs and n not in after.ended]
 
 
 def verdict(before: Snapshot, after: Snapshot, lost: list[Run]) -> str:
@@ -240,7 +246,7 @@ def verdict(before: Snapshot, after: Snapshot, lost: list[Run]) -> str:
         return f"[bold red]{len(lost)} of {len(before.runs)} workflows were lost.[/]"
     return (
         f"[bold green]Nothing was lost:[/] {kept} of {len(before.runs)} workflows go on, "
-        f"{len(before.runs) - kept} ended at their time while the arena was down or just after it came back."
+        f"{len(before.runs) - kept} came to their end while the arena was down or just after."
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from examples.arena.demo_crash import Snapshot, comparison, is_over, look, verdict
+from examples.arena.demo_crash import Snapshot, comparison, look, lost_between, verdict
 from examples.arena.module import module
 from examples.stage import Stage
 
@@ -49,7 +49,7 @@ def test_it_sees_every_kind_of_workflow_with_its_next_deadline(played: tuple[Sna
 
 def test_nothing_is_lost_and_the_table_says_so(played: tuple[Snapshot, Snapshot]) -> None:
     before, after = played
-    lost = [run for run in before.runs.values() if run.workflow_id not in after.runs and not is_over(run, after.at)]
+    lost = lost_between(before, after)
     assert not lost
     out = Console(file=StringIO(), width=140)
     out.print(comparison(before, after))
@@ -63,8 +63,10 @@ def test_nothing_is_lost_and_the_table_says_so(played: tuple[Snapshot, Snapshot]
 def test_what_is_missing_is_shown_as_lost(played: tuple[Snapshot, Snapshot]) -> None:
     before, after = played
     auctions = [run for run in before.runs.values() if run.kind == "auction"]
-    later = Snapshot(after.at, {n: run for n, run in after.runs.items() if run.kind != "auction"})
+    later = Snapshot(after.at, {n: run for n, run in after.runs.items() if run.kind != "auction"}, frozenset())
     out = Console(file=StringIO(), width=140)
     out.print(comparison(before, later))
-    assert out.file.getvalue().count("lost") == sum(not is_over(run, after.at) for run in auctions)  # type: ignore[attr-defined]
-    assert "were lost" in verdict(before, later, auctions)
+    lost = lost_between(before, later)
+    assert {run.workflow_id for run in auctions} <= {run.workflow_id for run in lost}
+    assert out.file.getvalue().count("lost") == len(lost)  # type: ignore[attr-defined]
+    assert "were lost" in verdict(before, later, lost)

@@ -30,6 +30,7 @@ from rich.table import Table
 
 PLAY_SECONDS: Final = 45.0
 DOWN_SECONDS: Final = 4.0
+CATCH_UP_SECONDS: Final = 2.0
 START_SECONDS_MAX: Final = 60.0
 WIDTH: Final = 110
 """Of the table, where nobody says how wide the terminal is."""
@@ -87,6 +88,7 @@ def main() -> None:
         out.print(f"[bold red]kill -9[/] at {before.at:%H:%M:%S}. Nobody could save anything.")
         pause(out, DOWN_SECONDS, "It is down")
         with server(data):
+            pause(out, CATCH_UP_SECONDS, "It does what came due")
             after = look(data, datetime.now(UTC))
             seconds = (after.at - before.at).total_seconds()
             out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, {seconds:.1f} s later.")
@@ -112,11 +114,12 @@ def server(data: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "gamedb", "start", "examples.arena.module:module"]
     command += ["--listen", f"127.0.0.1:{port}", "--data-dir", str(data), "--log-level", "error"]
     root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.DEVNULL
-    )
+    log = data / "server.log"
+    with log.open("ab") as output:
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        process = subprocess.Popen(command, cwd=root, env=environment, stdout=output, stderr=output)
     try:
-        wait_for(f"http://127.0.0.1:{port}/v1/health", process)
+        wait_for(f"http://127.0.0.1:{port}/v1/health", process, log)
         yield process
     finally:
         if process.poll() is None:
@@ -132,16 +135,16 @@ def free_port() -> int:
         return port
 
 
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return when the server answers."""
     until = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise SystemExit(f"the server ended with code {process.returncode}")
+            raise SystemExit(f"the server ended with code {process.returncode}:\n{log.read_text()}")
         with contextlib.suppress(OSError), urlopen(url, timeout=1):
             return
         time.sleep(0.1)
-    raise SystemExit(f"the server did not answer within {START_SECONDS_MAX:.0f} s")
+    raise SystemExit(f"the server did not answer within {START_SECONDS_MAX:.0f} s:\n{log.read_text()}")
 
 
 # --- what the file says

@@ -458,6 +458,21 @@ def test_procedures_can_be_called_inside_a_running_loop(procedures: Database) ->
         ]
 
     assert asyncio.run(main()) == [1, 2, 3, 4]
+
+
+def test_many_procedures_that_block_run_beside_a_loop_at_the_same_time() -> None:
+    module = Module("blocking")
+    together = threading.Barrier(40)
+
+    @module.procedure
+    def meet(ctx: ProcedureContext) -> u64:
+        return together.wait(30)
+
+    async def main(db: Database) -> list[int]:
+        return await asyncio.gather(*(db.call_procedure_async("meet") for _ in range(40)))
+
+    with Database(module) as db:
+        assert sorted(asyncio.run(main(db))) == list(range(40))
     assert procedures.read(Log).count() == 4
 
 

@@ -458,6 +458,7 @@ def test_procedures_can_be_called_inside_a_running_loop(procedures: Database) ->
         ]
 
     assert asyncio.run(main()) == [1, 2, 3, 4]
+    assert procedures.read(Log).count() == 4
 
 
 def test_many_procedures_that_block_run_beside_a_loop_at_the_same_time() -> None:
@@ -473,7 +474,6 @@ def test_many_procedures_that_block_run_beside_a_loop_at_the_same_time() -> None
 
     with Database(module) as db:
         assert sorted(asyncio.run(main(db))) == list(range(40))
-    assert procedures.read(Log).count() == 4
 
 
 def test_a_result_of_another_type_is_an_error_naming_the_procedure(procedures: Database) -> None:

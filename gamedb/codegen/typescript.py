@@ -14,6 +14,7 @@ from gamedb.codegen.keys import constraint_name, indexes_of, unique_columns, vie
 from gamedb.codegen.names import camel, check_distinct, pascal, snake
 from gamedb.codegen.ts_types import CLASSES, Builder, TypeScriptTypes
 from gamedb.columns import BytesType, ColumnType, EnumType, FloatType, ListType, OptionType, ProductType, SumType
+from gamedb.errors import SchemaError
 from gamedb.functions import Function
 from gamedb.module import Resolved
 from gamedb.schema import TableSchema
@@ -52,6 +53,12 @@ class _Bindings:
         check_distinct("tables and views", [(name, camel(name)) for name in names])
         check_distinct("reducers", [(f.name, camel(f.name)) for f in self.reducers])
         check_distinct("procedures", [(f.name, camel(f.name)) for f in self.procedures])
+        for function in (*self.reducers, *self.procedures):
+            if function.name.endswith("_"):
+                raise SchemaError(
+                    f"{function.kind} {function.name!r}: the SDK would call it {camel(function.name)!r} and have types "
+                    f"for {camel(function.name.rstrip('_'))!r}; register it as @module.{function.kind}(name=...)"
+                )
 
     def add_all(self) -> None:
         for schema in self.tables:

@@ -7,6 +7,7 @@ HTTP and no database.
 from __future__ import annotations
 
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,10 @@ AUDIENCE: Final = "spacetimedb"
 TOKEN_BYTES_MAX: Final = 8192
 NAME_BYTES_MAX: Final = 128
 """Of an issuer's name and of a subject."""
+VERIFIED_MAX: Final = 4096
+"""Tokens of ours whose signatures are remembered as right: a client shows its one with every request."""
+KEYS_LOOK_SECONDS: Final = 1
+"""How often it is looked whether keys were added or deleted."""
 WEBSOCKET_TOKEN_SECONDS: Final = 60
 CLOCK_SKEW_SECONDS_MAX: Final = 30
 """How much the clock of a foreign issuer may differ from ours."""
@@ -68,6 +73,8 @@ class Authenticator:
     ) -> None:
         self.keys = keys
         self._clock = clock if clock is not None else SystemClock()
+        self._verified: OrderedDict[str, Claims] = OrderedDict()
+        self._looked_at = self._now()
         self._issuers = {
             issuer.url: IssuerKeys(issuer, lambda: self._clock.micros() / 1_000_000, fetch) for issuer in issuers
         }
@@ -107,10 +114,13 @@ class Authenticator:
 
     async def verify(self, token: str) -> Claims:
         """Who a token stands for; `TokenError` says why it cannot be used. Asks foreign issuers for keys if need be."""
+        known = self._known(token)
+        if known is not None:
+            return known
         header, payload = self._open(token)
         claims = self._by_own_keys(token, header, payload)
         if claims is not None:
-            return claims
+            return self._remember(token, claims)
         issuer, algorithm = payload["iss"], header.get("alg")
         foreign = self._issuers.get(issuer)
         if foreign is None:
@@ -130,10 +140,30 @@ class Authenticator:
 
     def verify_own(self, token: str) -> Claims:
         """As `verify`, for tokens that we signed, and without waiting."""
+        self._known(token)
         header, payload = self._open(token)
         claims = self._by_own_keys(token, header, payload)
         if claims is None:
             raise TokenError("signature", "the token was not signed by this server; sign in again to get a new one")
+        return claims
+
+    def _known(self, token: str) -> Claims | None:
+        """Who a token of ours stands for that was verified before, and is as good as it was."""
+        now = self._now()
+        if now - self._looked_at >= KEYS_LOOK_SECONDS:
+            self._looked_at = now
+            if self.keys.refresh():
+                self._verified.clear()
+        claims = self._verified.get(token)
+        if claims is None or (claims.expires_at is not None and now >= claims.expires_at):
+            return None
+        self._verified.move_to_end(token)
+        return claims
+
+    def _remember(self, token: str, claims: Claims) -> Claims:
+        self._verified[token] = claims
+        if len(self._verified) > VERIFIED_MAX:
+            self._verified.popitem(last=False)
         return claims
 
     def _open(self, token: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,20 +9,19 @@ is something to send, and whoever owns the loop calls `flush`.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from gamedb.commit import Commit
 from gamedb.database import Database
 from gamedb.query import Delta, LiveQuery, Matcher, Query
-from gamedb.schema import Row
 from gamedb.server.audience import AUDIENCE_MIN, Audience, Backlog
+from gamedb.server.feed import Feed, HubCounters
 from gamedb.server.snapshot import Snapshot, Snapshots
 from gamedb.wire import messages
-from gamedb.wire.bsatn import row_codec
-from gamedb.wire.rows import encode_row_list
 
 if TYPE_CHECKING:
     from gamedb.server.session import Session
@@ -31,58 +30,6 @@ _log: Final = logging.getLogger("gamedb.server")
 
 Frame = tuple[bytes, ...]
 """The messages that are sent together."""
-
-
-class Feed:
-    """A live query, and its audiences: by query set id, as that is what their messages differ in."""
-
-    __slots__ = ("audiences", "encode", "fixed_size", "is_event", "live", "name")
-
-    def __init__(self, live: LiveQuery, query: Query) -> None:
-        codec = row_codec(query.table)
-        self.live = live
-        self.name = query.name
-        self.is_event = query.is_event
-        self.encode: Callable[[Row], bytes] = codec.encode
-        self.fixed_size = codec.fixed_size
-        self.audiences: dict[int, Audience] = {}
-
-    def update(self, delta: Delta, encoded: dict[int, bytes] | None) -> bytes:
-        """A change as a TableUpdate. `encoded`: rows of this commit that another query needed before."""
-        inserted = self._row_list(delta.inserted, encoded)
-        if self.is_event:
-            return messages.event_update(self.name, inserted)
-        return messages.table_update(self.name, inserted, self._row_list(delta.deleted, encoded))
-
-    def _row_list(self, rows: list[Row], encoded: dict[int, bytes] | None) -> bytes:
-        encode = self.encode
-        if encoded is None or len(rows) > 1000:
-            return encode_row_list([encode(row) for row in rows], self.fixed_size)
-        found = []
-        for row in rows:
-            data = encoded.get(id(row))
-            if data is None:
-                data = encoded[id(row)] = encode(row)
-            found.append(data)
-        return encode_row_list(found, self.fixed_size)
-
-
-class HubCounters:
-    """What a hub has done so far."""
-
-    __slots__ = ("calls", "commits", "deltas", "frame_bytes", "frames", "messages")
-
-    def __init__(self) -> None:
-        self.commits = 0
-        """Commits seen while anybody followed anything."""
-        self.deltas = 0
-        """Changes of live queries, each encoded once."""
-        self.messages = 0
-        """Updates put into the queues of clients."""
-        self.frames = 0
-        self.frame_bytes = 0
-        self.calls = 0
-        """Reducer calls that came over websockets."""
 
 
 class Hub:
@@ -101,8 +48,8 @@ class Hub:
         self.counters = HubCounters()
         self.backlog = Backlog()
         self.sessions: dict[Session, None] = {}
-        self.calling: tuple[Session, int] | None = None
-        """Whose reducer call is running, and its request id: taken by the commit that it makes."""
+        self.calling: tuple[Session, int, int] | None = None
+        """Whose reducer call is running, its request id and its thread: taken by the commit that it makes."""
         self._schedule = schedule
         self._encode_frame = encode_frame
         self._frames: dict[Frame, bytes] | None = None
@@ -165,8 +112,12 @@ class Hub:
 
     def observe(self, commit: Commit) -> None:
         """Take in a commit. Called by the database."""
-        calling, self.calling = self.calling, None
-        caller = None if calling is None else calling[0]
+        calling, caller = self.calling, None
+        if calling is not None:
+            if calling[2] == get_ident():
+                caller, self.calling = calling[0], None
+            else:  # another thread was faster
+                calling = None
         own: list[bytes] = []
         if self._feeds:
             self.counters.commits += 1
@@ -179,7 +130,7 @@ class Hub:
                 for session in list(self.sessions):
                     session.abandon("the server lost track of the subscriptions; connect again")
         if calling is not None:
-            session, request_id = calling
+            session, request_id, _ = calling
             session.answer(messages.reducer_ok(request_id, commit.micros, b"", own), commit.tx_id)
 
     def _distribute(self, tx_id: int, deltas: list[Delta], caller: Session | None) -> list[bytes]:
@@ -268,18 +219,7 @@ class Hub:
             feed = self._feeds[delta.live]
             for query_set_id, audience in list(feed.audiences.items()):
                 for session in list(audience.members):
-                    session.end_query_set(query_set_id, delta.error, changes, tx_id)
-
-    def withdrawal(self, feed: Feed, delta: Delta | None) -> bytes | None:
-        """A TableUpdate that takes back all rows that a query had before a commit; `None` when it had none."""
-        if feed.is_event:
-            return None
-        rows = Counter(map(feed.encode, feed.live.rows()))
-        if delta is not None:
-            rows.update(map(feed.encode, delta.deleted))
-            rows.subtract(map(feed.encode, delta.inserted))
-        deleted = encode_row_list(list(rows.elements()), feed.fixed_size)
-        return messages.table_update(feed.name, encode_row_list([], None), deleted) if +rows else None
+                    session.query_sets.end(query_set_id, delta.error, changes, tx_id)
 
     # --- sending (`mark` under the database's lock from any thread, `flush` in the loop's thread)
 

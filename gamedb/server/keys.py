@@ -34,8 +34,10 @@ class Keys:
         self._directory = directory
         self._seen: tuple[str, ...] = ()
         self._keys: list[ec.EllipticCurvePrivateKey] = []
+        self.verifying: list[ec.EllipticCurvePublicKey] = []
+        """The public halves of all keys, the newest first."""
         if directory is None:
-            self._keys = [ec.generate_private_key(ec.SECP256R1())]
+            self._take([ec.generate_private_key(ec.SECP256R1())])
             return
         secret_directory(directory)
         if not self._names():
@@ -47,20 +49,15 @@ class Keys:
         """The newest key."""
         return self._keys[0]
 
-    @property
-    def verifying(self) -> list[ec.EllipticCurvePublicKey]:
-        """The public halves of all keys, the newest first."""
-        return [key.public_key() for key in self._keys]
-
     def public_pem(self) -> str:
         """The newest public key, as PEM of a SubjectPublicKeyInfo."""
-        return self.signing.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        return self.verifying[0].public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
     def rotate(self) -> Path | None:
         """Make a new key, which signs from now on. Gives its file; `None` when keys are not kept in files."""
         key = ec.generate_private_key(ec.SECP256R1())
         if self._directory is None:
-            self._keys.insert(0, key)
+            self._take([key, *self._keys])
             return None
         names = self._names()
         if len(names) >= KEYS_MAX:
@@ -84,9 +81,13 @@ class Keys:
             return False
         if not names:
             raise StorageError(f"{self._directory} has no key any more; put one back, or start again to make one")
-        self._keys = [_read(self._directory / name) for name in names]
+        self._take([_read(self._directory / name) for name in names])
         self._seen = tuple(names)
         return True
+
+    def _take(self, keys: list[ec.EllipticCurvePrivateKey]) -> None:
+        self._keys = keys
+        self.verifying = [key.public_key() for key in keys]
 
     def _names(self) -> list[str]:
         """The key files, the newest first."""

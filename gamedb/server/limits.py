@@ -22,6 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Live query sets of a connection; one more fails with an error of its own."""
     queries_max: int = 10_000
     """Live queries of a connection, in all its sets."""
+    query_set_seconds_max: float = 1.0
+    """How long the first answers of a query set may take, as all else waits for them; a set that takes longer fails."""
     rows_max: int = 1_000_000
     """Rows that a query gives at once; one that would give more fails."""
     procedures_max: int = 64

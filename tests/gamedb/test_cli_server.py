@@ -21,11 +21,13 @@ import pytest
 from typer.testing import CliRunner
 
 from gamedb.cli import app
+from gamedb.cli.dev import TABLES_CHANGED
 from gamedb.cli.init import SCAFFOLD
 from gamedb.server.background import in_thread
 from gamedb.server.serve import Serving
 from gamedb.server.site import Site, open_site
 from tests.gamedb.server.http_game import game
+from tests.gamedb.server.with_sockets import Connection
 
 ROOT = Path(__file__).parent.parent.parent
 GAME = "tests.gamedb.cli_game:module"
@@ -356,6 +358,7 @@ def join(ctx: ReducerContext, name: str) -> None:
 
 
 def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
+    """L29, L30: what a change would do is shown first, a refused one changes nothing, clients are told why they go."""
     game_file = tmp_path / "game.py"
     game_file.write_text(DEV_GAME)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -379,7 +382,12 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
         assert call(url, "join", "eve") == 200
 
         seen = len(dev.lines)
-        game_file.write_text(DEV_GAME + "\n@module.reducer\ndef more(ctx: ReducerContext) -> None: ...\n")
+        client = Connection(f"http://127.0.0.1:{port}")
+        more = DEV_GAME.replace("    name: str\n", "    name: str\n    hp: u32 = 100\n")
+        game_file.write_text(more + "\n@module.reducer\ndef more(ctx: ReducerContext) -> None: ...\n")
+        dev.wait_for("add column 'hp'", seen)
+        assert client.closed() == (1001, TABLES_CHANGED)
+        client.close()
         dev.wait_for("Serving", seen)
         assert call(url, "more") == 200
         answer = urllib.request.Request(f"{url}/sql", b"SELECT * FROM player", method="POST")

@@ -26,6 +26,7 @@ export class GameServer {
   constructor(
     readonly port: number,
     readonly directory: string,
+    readonly game = 'tests.sdk_game.game:module',
   ) {
     this.uri = `http://127.0.0.1:${port}`;
   }
@@ -33,7 +34,7 @@ export class GameServer {
   /** Resolves when it answers. */
   async start(): Promise<void> {
     const options = ['--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory];
-    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', 'tests.sdk_game.game:module', ...options], {
+    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', this.game, ...options], {
       cwd: REPOSITORY,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

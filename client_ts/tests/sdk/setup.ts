@@ -10,6 +10,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     uri: string;
     database: string;
+    directory: string;
     moduleDefs: { v9: string; v10: string };
   }
 }
@@ -27,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await server.start();
   project.provide('uri', server.uri);
   project.provide('database', 'sdk-game');
+  project.provide('directory', directory);
   project.provide('moduleDefs', { v9: definitions[0] ?? '', v10: definitions[1] ?? '' });
   return async () => {
     await server.stop();

@@ -192,6 +192,16 @@ def test_reducers_that_would_be_one_are_refused() -> None:
         typescript(module.resolve())
 
 
+def test_a_name_that_the_types_of_the_sdk_get_wrong_is_refused() -> None:
+    module = Module("sample")
+
+    @module.reducer
+    def import_(ctx: ReducerContext) -> None: ...
+
+    with pytest.raises(SchemaError, match=r"reducer 'import_': .* types for 'import'; register it as @module\.reducer"):
+        typescript(module.resolve())
+
+
 def test_variants_that_cannot_be_names_are_refused() -> None:
     module = Module("sample")
     module.table(public=True)(row("Item", kind=enum.Enum("Kind", {"1st": 1, "second": 2})))

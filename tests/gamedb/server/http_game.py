@@ -135,6 +135,12 @@ def game(name: str = "arena") -> Module:
     async def failing(ctx: ProcedureContext) -> u64:
         raise ReducerError("out of stock")
 
+    @module.procedure
+    async def hang(ctx: ProcedureContext) -> None:
+        with ctx.transaction() as tx:
+            tx.db[Player].insert(Player(name="hanging"))
+        await asyncio.get_running_loop().create_future()
+
     @module.view
     def angry(ctx: ViewContext) -> list[Player]:
         return [p for p in ctx.db[Player] if p.mood is Mood.ANGRY]

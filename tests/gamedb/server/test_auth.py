@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from gamedb import ManualClock, SchemaError, StorageError, TokenError
 from gamedb.identity import identity_of
 from gamedb.server.auth import (
+    KEYS_LOOK_SECONDS,
     TOKEN_BYTES_MAX,
     WEBSOCKET_TOKEN_SECONDS,
     Authenticator,
@@ -228,6 +229,31 @@ class TestKeys:
         (tmp_path / "keys" / "0001.pem").unlink()
         assert verify(Authenticator(Keys(tmp_path / "keys"), clock=clock), new) == after
         assert code(Authenticator(Keys(tmp_path / "keys"), clock=clock), old) == "signature"
+
+    def test_a_running_server_notices_that_a_key_was_deleted(self, tmp_path: Path, clock: ManualClock) -> None:
+        auth = Authenticator(Keys(tmp_path / "keys"), clock=clock)
+        _, old = auth.issue()
+        auth.keys.rotate()
+        claims, new = auth.issue()
+        for token in (old, new):
+            verify(auth, token)
+        (tmp_path / "keys" / "0001.pem").unlink()
+        clock.advance(KEYS_LOOK_SECONDS)
+        assert code(auth, old) == "signature"
+        assert verify(auth, new) == claims
+
+    def test_what_was_verified_before_still_expires(self, tmp_path: Path, clock: ManualClock) -> None:
+        auth = Authenticator(Keys(None), clock=clock)
+        _, token = auth.issue(seconds=10)
+        verify(auth, token)
+        clock.advance(10)
+        assert code(auth, token) == "expired"
+
+    def test_not_every_token_is_remembered(self, auth: Authenticator, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("gamedb.server.auth.VERIFIED_MAX", 3)
+        for _ in range(10):
+            verify(auth, auth.issue()[1])
+        assert len(auth._verified) == 3
 
     def test_a_running_server_takes_in_a_key_of_another_process(self, tmp_path: Path, clock: ManualClock) -> None:
         auth = Authenticator(Keys(tmp_path / "keys"), clock=clock)

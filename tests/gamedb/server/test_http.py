@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from blake3 import blake3
 
@@ -222,6 +224,36 @@ class TestCall:
         assert (answer.status_code, answer.text) == (403, "the arena is closed")
         assert served.db.read(Player).find(name="ann") is None
         assert served.db.read(Visitor).get(served.somebody.identity) is None
+
+    def test_a_call_that_is_cut_off_leaves_no_connection_behind(self, served: Served) -> None:
+        """L27: at the end of a server, say."""
+
+        async def cut_off() -> None:
+            transport = httpx.ASGITransport(app=served.client.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+                url = "/v1/database/arena/call/hang"
+                task = asyncio.create_task(client.post(url, json=[], headers=served.stranger))
+                while not served.db.read(Player).count():
+                    await asyncio.sleep(0)
+                [visitor] = served.db.read(Visitor)
+                assert visitor.here
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+        asyncio.run(cut_off())
+        [visitor] = served.db.read(Visitor)
+        assert not visitor.here
+        assert len(served.db.store.tables["gamedb_client"].rows) == 0
+
+    @pytest.mark.parametrize(
+        "text", ["", "\x00", "a\x00b", "😀", "\u202e", "'; DROP TABLE player; --", "é" * 10_000, "\x1a"]
+    )
+    def test_every_text_is_kept_as_it_is(self, stored: Served, text: str) -> None:
+        """L52: in, on disk, and out again both ways."""
+        assert stored.call("join", [text]).status_code == 200
+        assert rows(stored.sql("SELECT * FROM player"))[1][0][1] == text
+        assert rows(stored.sql("SELECT name FROM player LIMIT 1"))[1] == [[text]]
 
     def test_an_answer_means_that_it_is_on_disk(self, stored: Served) -> None:
         stored.call("join", ["ann"])

@@ -209,6 +209,18 @@ def test_a_callback_of_the_game_that_commits_is_not_taken_for_the_callers_commit
     assert ann.rows("mark") == [Mark(zone=1, text="seen")]
 
 
+def test_a_commit_of_another_thread_is_not_taken_for_the_callers_commit(world: World) -> None:
+    ann = world.client()
+    ann.subscribe(1, "SELECT * FROM mark")
+    world.hub.calling = (ann.session, 9, -1)
+    world.db.call("mark", 1, "by another")
+    assert world.hub.calling is not None
+    world.hub.calling = None
+    world.turn()
+    [update] = ann.read()
+    assert isinstance(update, messages.TransactionUpdate)
+
+
 # --- procedures
 
 
@@ -281,7 +293,7 @@ def test_more_procedures_than_the_limit_are_refused_one_by_one(world: World) -> 
     assert isinstance(result, messages.ProcedureResult)
     assert isinstance(result.status, messages.InternalError)
     assert "2 procedures" in result.status.error
-    assert ann.session.procedures == 2
+    assert len(ann.session.calls) == 2
     ann.session.lost()
 
 

@@ -425,6 +425,16 @@ def test_a_query_with_more_rows_than_allowed_fails_and_one_that_grows_goes_on(wo
     assert world.hub.live_queries == 0
 
 
+def test_a_query_set_that_takes_too_long_fails_as_all_else_waits_for_it(world: World) -> None:
+    world.one_share_a_pass()  # the clock is one second later whenever it is looked at
+    ann = world.client(limits=Limits(query_set_seconds_max=2.0))
+    queries = [f"SELECT * FROM player WHERE zone = {number}" for number in range(5)]
+    error = error_of(ann, ann.subscribing(1, *queries))
+    assert "more than 2 s" in error.error
+    assert world.hub.live_queries == 0
+    ann.subscribe(1, *queries[:2])
+
+
 def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> None:
     """L58."""
     world.db.call("spawn", 1, 7)
@@ -432,7 +442,7 @@ def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> No
     for number in range(500):
         ann.subscribe(number, f"SELECT * FROM player WHERE zone = {number % 50}", "SELECT * FROM mark")
         ann.unsubscribe(number)
-    assert ann.session.query_sets == 0
+    assert len(ann.session.query_sets) == 0
     assert world.hub.live_queries == 0
     assert len(world.hub.matcher) == 0
     assert len(world.hub._snapshots) == 0

@@ -99,11 +99,15 @@ class Connection:
             self.waiting = messages.decode_server(frame)
         return self.waiting.pop(0)
 
-    def call(self, reducer: str, *arguments: Any) -> Any:
-        """The outcome of a call; updates that come before it are dropped."""
+    def calling(self, reducer: str, *arguments: Any) -> messages.CallReducer:
+        """A call, not sent yet."""
         self.request_id += 1
         data = parameters_codec(ARENA.functions[reducer].parameters).encode(arguments)
-        self.send(messages.CallReducer(request_id=self.request_id, reducer=reducer, arguments=data))
+        return messages.CallReducer(request_id=self.request_id, reducer=reducer, arguments=data)
+
+    def call(self, reducer: str, *arguments: Any) -> Any:
+        """The outcome of a call; updates that come before it are dropped."""
+        self.send(self.calling(reducer, *arguments))
         while True:
             message = self.next()
             if isinstance(message, messages.ReducerResult):

@@ -1,0 +1,227 @@
+"""`QuerySets`: what one client follows, and the rows that it is answered with.
+
+Each query set stands alone: its rows as applied, plus what was inserted, minus what was deleted, are at every moment
+the answers of its queries. Large answers are made a share at a time and sent at their place in the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from gamedb.errors import QueryError
+from gamedb.query import Catalog, Delta, LiveQuery, Query
+from gamedb.server.feed import Feed
+from gamedb.server.snapshot import Snapshot
+from gamedb.server.turns import Turns
+from gamedb.wire import messages
+from gamedb.wire.bsatn import row_codec
+from gamedb.wire.messages import OneOffQuery, Subscribe, Unsubscribe, UnsubscribeFlags
+
+if TYPE_CHECKING:
+    from gamedb.server.session import Session
+
+UNFINISHED_MAX: Final = 4
+"""How many large answers to a client are being made at the same time; its next messages wait for them."""
+
+Rows = list[tuple[str, Snapshot]]
+"""Names of tables, and the rows that there are to send of each."""
+
+
+class QuerySet:
+    """A live query set."""
+
+    __slots__ = ("feeds", "request_id")
+
+    def __init__(self, request_id: int) -> None:
+        self.request_id = request_id
+        self.feeds: list[Feed] = []
+
+
+class QueryFailed(Exception):
+    """A query that cannot be answered; the text is for the client."""
+
+
+class QuerySets:
+    """The query sets of one session."""
+
+    def __init__(self, session: Session, catalog: Catalog, turns: Turns) -> None:
+        self._session = session
+        self._hub = session.hub
+        self._db = session.hub.db
+        self._lock: Any = session.hub.db.lock
+        self._catalog = catalog
+        self._turns = turns
+        self._live: dict[int, QuerySet] = {}
+        self._queries = 0
+        self.unfinished = 0
+        """Answers that are being made."""
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    # --- subscribing
+
+    def subscribe(self, message: Subscribe) -> None:
+        """Begin a query set, and answer with its rows."""
+        if message.query_set_id in self._live:
+            self._session.refuse(f"query set {message.query_set_id} is live already; unsubscribe it first")
+            return
+        texts = list(dict.fromkeys(text.strip() for text in message.queries))
+        try:
+            self._check_room(len(texts))
+            queries = self._parse(texts)
+            with self._lock:
+                self._begin(message, queries)
+        except QueryFailed as error:
+            answer = messages.subscription_error(message.request_id, message.query_set_id, str(error))
+            self._session.answer_now(answer)
+
+    def _check_room(self, queries: int) -> None:
+        limits = self._session.limits
+        if len(self._live) >= limits.query_sets_max:
+            raise QueryFailed(f"this connection has {limits.query_sets_max} query sets; unsubscribe some first")
+        if self._queries + queries > limits.queries_max:
+            raise QueryFailed(f"this connection would have more than {limits.queries_max} queries; subscribe to less")
+
+    def _parse(self, texts: list[str]) -> list[tuple[str, Query]]:
+        operator = self._session.identity in self._db.operators
+        found = []
+        for text in texts:
+            try:
+                found.extend([(text, query) for query in self._catalog.parse_all(text, operator=operator)])
+            except QueryError as error:
+                raise QueryFailed(f"{error}, executing: `{text}`") from None
+        return found
+
+    def _begin(self, message: Subscribe, queries: list[tuple[str, Query]]) -> None:
+        """Under the lock: rows and registration belong to the same point in the order of commits."""
+        query_set = QuerySet(message.request_id)
+        query_set_id = message.query_set_id
+        rows: Rows = []
+        limits = self._session.limits
+        until = self._turns.seconds() + limits.query_set_seconds_max
+        try:
+            for text, query in queries:
+                if self._turns.seconds() > until:
+                    raise QueryFailed(
+                        f"the query set takes more than {limits.query_set_seconds_max:g} s; subscribe to less at a "
+                        f"time, and index the columns that are compared, executing: `{text}`"
+                    )
+                try:
+                    feed = self._hub.follow(self._session, query_set_id, query)
+                    if feed is not None:
+                        query_set.feeds.append(feed)
+                        rows.append((feed.name, self._hub.snapshot(feed, limits.rows_max)))
+                except Exception as error:
+                    raise self._failed(text, query, error) from None
+        except QueryFailed:
+            self._hub.unfollow(self._session, query_set_id, query_set.feeds)
+            raise
+        self._live[query_set_id] = query_set
+        self._queries += len(query_set.feeds)
+        self._answer(rows, lambda tables: messages.subscribe_applied(message.request_id, query_set_id, tables))
+
+    # --- the end of a set
+
+    def unsubscribe(self, message: Unsubscribe) -> None:
+        """End a query set, and answer with the rows that it had if they are asked for."""
+        query_set_id, request_id = message.query_set_id, message.request_id
+        query_set = self._live.get(query_set_id)
+        if query_set is None:
+            text = f"query set {query_set_id} is not live"
+            self._session.answer_now(messages.subscription_error(request_id, query_set_id, text))
+            return
+        with self._lock:
+            if message.flags is UnsubscribeFlags.SEND_DROPPED_ROWS:
+                rows = [(feed.name, self._hub.snapshot(feed)) for feed in query_set.feeds]
+                self._answer(rows, lambda tables: messages.unsubscribe_applied(request_id, query_set_id, tables))
+            else:
+                self._session.answer_now(messages.unsubscribe_applied(request_id, query_set_id, None))
+            self._drop(query_set_id)
+
+    def drop_all(self) -> None:
+        """Under the lock: the client has gone."""
+        for query_set_id in list(self._live):
+            self._drop(query_set_id)
+
+    def _drop(self, query_set_id: int) -> None:
+        query_set = self._live.pop(query_set_id)
+        self._queries -= len(query_set.feeds)
+        self._hub.unfollow(self._session, query_set_id, query_set.feeds)
+
+    def end(self, query_set_id: int, error: str, changes: dict[LiveQuery, Delta], tx_id: int) -> None:
+        """Under the lock: a query of a set cannot be answered any more, so the set ends; its rows are taken back.
+
+        `changes`: what the commit that ended it did, and what this client has not been told.
+        """
+        query_set = self._live[query_set_id]
+        withdrawn = [feed.withdrawal(changes.get(feed.live)) for feed in query_set.feeds]
+        tables = [table for table in withdrawn if table is not None]
+        if tables:
+            change = messages.query_set_update(query_set_id, tables)
+            self._session.push(messages.transaction_update([change]), tx_id)
+        # without a request id, official clients would end the whole connection
+        self._session.push(messages.subscription_error(query_set.request_id, query_set_id, error), tx_id)
+        self._drop(query_set_id)
+
+    # --- queries that are answered once
+
+    def one_off(self, message: OneOffQuery) -> None:
+        """Answer a query, and follow nothing."""
+        request_id, text = message.request_id, message.query.strip()
+        try:
+            queries = self._parse([text])
+            with self._lock:
+                rows = [self._rows_once(text, query) for _, query in queries]
+                self._answer(rows, lambda tables: messages.one_off_result(request_id, tables))
+        except QueryFailed as error:
+            self._session.answer_now(messages.one_off_error(request_id, str(error)))
+
+    def _rows_once(self, text: str, query: Query) -> tuple[str, Snapshot]:
+        try:
+            rows = self._hub.matcher.answer(query, self._session.identity, self._session.limits.rows_max)
+        except Exception as error:
+            raise self._failed(text, query, error) from None
+        codec = row_codec(query.table)
+        return query.name, Snapshot(rows, codec.encode, codec.fixed_size)
+
+    # --- both
+
+    def _answer(self, rows: Rows, finish: Callable[[list[bytes]], bytes]) -> None:
+        """Under the lock: answer with rows as they are now, even if making bytes of them takes a while."""
+        session = self._session
+        unfinished = {id(snapshot): snapshot for _, snapshot in rows if snapshot.row_list is None}
+        if not unfinished:
+            session.answer_now(finish(_tables(rows)))
+            return
+        place = session.hold_place()
+        self.unfinished += 1
+        left = len(unfinished)
+
+        def one_finished() -> None:
+            nonlocal left
+            left -= 1
+            if left or session.ended:
+                return
+            self.unfinished -= 1
+            if any(snapshot.row_list is None for _, snapshot in rows):
+                session.refuse("rows could not be sent; the log of the server says why")
+            else:
+                session.fill_place(place, finish(_tables(rows)))
+
+        for snapshot in unfinished.values():
+            if not snapshot.waiting:
+                self._turns.add(snapshot.work)
+            snapshot.waiting.append(one_finished)
+
+    def _failed(self, text: str, query: Query, error: Exception) -> QueryFailed:
+        """What the client is told of a query that raised; what it is not told is logged."""
+        if isinstance(error, QueryError):
+            return QueryFailed(f"{error}, executing: `{text}`")
+        self._db.report_failure(f"a query on {query.name}", error)
+        return QueryFailed(f"the query failed; the log of the server says why, executing: `{text}`")
+
+
+def _tables(rows: Rows) -> list[bytes]:
+    return [messages.table_rows(name, snapshot.row_list or b"") for name, snapshot in rows]

@@ -1,0 +1,71 @@
+"""`Database.serve`: a game that serves its own database from its own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from gamedb import Database, SchemaError, StorageError
+from gamedb.server.serve import Serving, bind
+from gamedb.wire import messages
+from tests.gamedb.server.arena import Player, Visit, arena
+from tests.gamedb.server.with_sockets import Connection
+
+
+async def play(db: Database, token: str = "") -> tuple[str, tuple[int, str]]:
+    """Serve, let somebody connect and call, stop by cancelling; their token, and how they were closed."""
+    ready: asyncio.Future[Serving] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(db.serve("127.0.0.1:0", ready=ready.set_result))
+    url = (await ready).url
+    client = await asyncio.to_thread(Connection, url, query=f"?token={token}")
+    outcome = await asyncio.to_thread(client.call, "spawn", db.read(Player).count(), 1)
+    assert isinstance(outcome, messages.ReducerOk)
+    serving.cancel()
+    with suppress(asyncio.CancelledError):
+        await serving
+    closed = await asyncio.to_thread(client.closed)
+    await asyncio.to_thread(client.close)
+    return client.greeting.token, closed
+
+
+def test_a_game_serves_its_own_database_until_cancelled(tmp_path: Path) -> None:
+    module, _ = arena()
+    with Database(module, tmp_path / "arena.db", quiet=True) as db:
+        token, closed = asyncio.run(play(db))
+        assert closed == (1001, "the server is shutting down")
+        assert [(visit.came, visit.went) for visit in db.read(Visit)] == [(1, 1)]
+        assert db.read(Player).count() == 1
+    again, _ = arena()
+    with Database(again, tmp_path / "arena.db", quiet=True) as db:  # its keys lie beside it
+        assert asyncio.run(play(db, token))[0] == token
+        assert [(visit.came, visit.went) for visit in db.read(Visit)] == [(2, 2)]
+
+
+def test_a_database_can_be_served_again() -> None:
+    module, _ = arena()
+    with Database(module) as db:
+        asyncio.run(play(db))
+        asyncio.run(play(db))
+        assert db.read(Player).count() == 2
+
+
+@pytest.mark.parametrize("listen", ["", "here", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])
+def test_an_address_that_is_none_is_refused_with_an_example(listen: str) -> None:
+    with pytest.raises(SchemaError, match="HOST:PORT"):
+        bind(listen)
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so() -> None:
+    with bind("127.0.0.1:0") as bound, pytest.raises(StorageError, match="choose another port"):
+        bind(f"127.0.0.1:{bound.getsockname()[1]}")
+
+
+def test_an_ipv6_address_can_be_listened_at() -> None:
+    try:
+        bound = bind("[::1]:0")
+    except StorageError:
+        pytest.skip("this machine has no IPv6")
+    bound.close()

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from gamedb.module import Resolved
-
 if TYPE_CHECKING:
     from gamedb.client import Client  # slow to import
+    from gamedb.module import Module
 
 CONCURRENCY: Final = 10
 LEASE_SECONDS: Final = 30.0
@@ -25,7 +24,7 @@ class WorkerJob(msgspec.Struct, kw_only=True, eq=False):
 
     client: Client
     """Connected to the database, as an operator."""
-    module: Resolved
+    module: Module
     """The game's code in this process."""
     queues: list[str]
     """Whence it takes work."""

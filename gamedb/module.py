@@ -394,7 +394,9 @@ def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:
             f"{where}: {function.kind} {name!r} must take the row alone: def {name}(ctx, timer: {schema.row.__name__})"
         )
     if function.queue is not None:
-        raise SchemaError(f"{where}: procedure {name!r} runs in workers (queue={function.queue!r}), which nothing fires")
+        raise SchemaError(
+            f"{where}: procedure {name!r} runs in workers (queue={function.queue!r}), which nothing fires"
+        )
     return msgspec.structs.replace(function, private=True)
 
 

@@ -21,7 +21,7 @@ from gamedb.cli.remote import token_for
 from gamedb.cli.start import LogLevel, log
 from gamedb.errors import GamedbError, NotAllowed
 from gamedb.jobs import CONCURRENCY, DRAIN_SECONDS, LEASE_SECONDS, WorkerJob
-from gamedb.module import Resolved
+from gamedb.module import Module
 
 NAME_CHARACTERS_MAX: Final = 100
 
@@ -80,8 +80,8 @@ def worker(
       gamedb worker arena:module --queue gpu --concurrency 1 --lease 60
     """
     log(log_level)
-    module = resolve(load_module(target))
-    if not module.workers:
+    module = load_module(target)
+    if not resolve(module).workers:
         fail(
             f"module {module.name!r} leaves no work to workers.",
             "Procedures of workflows do: @module.procedure(queue=...) and install(module, [...]).",
@@ -99,7 +99,7 @@ def worker(
 
 
 async def _work(
-    module: Resolved,
+    module: Module,
     uri: str,
     database: str,
     token: str | None,
@@ -118,7 +118,7 @@ async def _work(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    async with connect(uri, database, token=token) as client:
+    async with connect(uri, database, token=token, module=module) as client:
         job = WorkerJob(
             client=client,
             module=module,
@@ -131,7 +131,7 @@ async def _work(
             hurry=hurry,
         )
         _announce(job, uri, database)
-        await asyncio.gather(*[function(job) for function in module.workers])
+        await asyncio.gather(*[function(job) for function in module.resolve().workers])
 
 
 def _announce(job: WorkerJob, uri: str, database: str) -> None:

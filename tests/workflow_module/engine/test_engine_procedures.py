@@ -606,7 +606,7 @@ def test_the_pause_between_attempts_holds_for_queues_too() -> None:
     (again,) = take(game, "w2")
     assert (again.attempt, again.step_key, again.worker) == (2, pending.step_key, "w2")
     game.db.call("workflow_procedure_fail", pending.id, 2, "Oops", "broke")
-    game.jump(20)
+    game.advance(20)
     (again,) = take(game)
     game.db.call("workflow_procedure_fail", pending.id, 3, "Oops", "broke")
     assert game.flows.result(flow) == "3 Oops: broke"

@@ -1,4 +1,5 @@
-# Everything from a fresh clone, with nothing but Python 3.11 or newer and make. `make help` lists the targets.
+# Everything from a fresh clone, with Python 3.11 or newer and make; for the TypeScript side also Node 20.19 or newer.
+# `make help` lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

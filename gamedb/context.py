@@ -52,12 +52,13 @@ class ReducerContext:
 
     __slots__ = ("_micros", "_now", "_random", "_runtime", "connection_id", "db", "sender")
 
-    _micros: int
-    _now: datetime
+    _micros: int | None
+    _now: datetime | None
     _random: random.Random
 
     def __init__(self, runtime: Runtime, sender: Identity, connection_id: ConnectionId | None = None) -> None:
         self._runtime = runtime
+        self._micros = self._now = None  # most transactions never ask, so the clock is read when one does
         self.db = runtime.tables
         """The tables: `ctx.db[Player]`."""
         self.sender = sender
@@ -71,7 +72,7 @@ class ReducerContext:
         For libraries whose own context is a subclass: `super().__init__` is not needed then.
         """
         self._runtime = other._runtime
-        self._micros = other.micros
+        self._micros, self._now = other.micros, other._now
         self.db = other.db
         self.sender = other.sender
         self.connection_id = other.connection_id
@@ -84,20 +85,18 @@ class ReducerContext:
     @property
     def micros(self) -> int:
         """The time of the transaction, in microseconds since the Unix epoch; the same however long it takes."""
-        try:
-            return self._micros
-        except AttributeError:  # most transactions never ask, so the clock is read when one does
-            self._micros = self._runtime.clock.micros()
-            return self._micros
+        micros = self._micros
+        if micros is None:
+            micros = self._micros = self._runtime.clock.micros()
+        return micros
 
     @property
     def now(self) -> datetime:
         """The time of the transaction, in UTC; the same however long it takes."""
-        try:
-            return self._now
-        except AttributeError:
-            self._now = from_micros(self.micros)
-            return self._now
+        now = self._now
+        if now is None:
+            now = self._now = from_micros(self.micros)
+        return now
 
     @property
     def random(self) -> random.Random:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import operator
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -34,6 +35,8 @@ PROCEDURE_THREADS_MAX: Final = 32
 """How many scheduled sync procedures run at once."""
 ASYNC_PROCEDURES_MAX: Final = 1_000
 """How many scheduled async procedures run at once."""
+HEAP_CHECK_EVERY: Final = 256
+"""After how many new entries the scheduler looks whether most of its heap is stale."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -72,16 +75,15 @@ class Scheduler:
         self._columns = [t.schema.schedule_column or "" for t in self._tables]
         self._states = host.store.tables["gamedb_schedule"]
         self._heap: list[Entry] = []
+        self._unchecked = 0
+        """How many entries have come since it was last looked whether most of them are stale."""
         self._wakers: list[Callable[[], None]] = []
         self._in_flight: set[tuple[int, int]] = set()
         self._threads: Workers | None = None
         self._loop: LoopWorkers | None = None
         self._closed = False
-
-    @property
-    def enabled(self) -> bool:
+        self.enabled = bool(self._tables)
         """Whether the module has scheduled tables at all."""
-        return bool(self._tables)
 
     # --- following the tables
 
@@ -89,8 +91,10 @@ class Scheduler:
         """Make the heap afresh from the rows (after loading, and when most of it is stale)."""
         heap: list[Entry] = []
         for number, table in enumerate(self._tables):
+            at_of = operator.attrgetter(self._columns[number])
             for key, row in table.rows.items():
-                due = self._due(number, key, row)
+                at = at_of(row)
+                due = to_micros(at) if type(at) is datetime else self._due(number, key, row)
                 if due is not None:
                     heap.append((due, cast("int", key), number))
         heapq.heapify(heap)
@@ -160,8 +164,11 @@ class Scheduler:
             return
         if heap[0] is not first:
             self.wake()
-        if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
-            self.rebuild()
+        self._unchecked += len(heap) - before
+        if self._unchecked >= HEAP_CHECK_EVERY:
+            self._unchecked = 0
+            if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
+                self.rebuild()
 
     def _due(self, number: int, key: Any, row: Row) -> int | None:
         at = getattr(row, self._columns[number])

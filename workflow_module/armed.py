@@ -8,7 +8,6 @@ that it needs to know comes in as `Facts`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -126,24 +125,6 @@ def forget_choice(node: Node) -> None:
             leaf.upto = None
 
 
-def summary(node: Node) -> tuple[bool, list[tuple[str, int]]]:
-    """(whether a wait has only timers and signals, its deadlines by name). The wait of most workflows is flat."""
-    if type(node) is SelectNode:
-        found = []
-        for arm in node.arms:
-            if type(arm) is TimerLeaf:
-                if arm.fired is None:
-                    found.append((arm.name or "sleep", arm.due))
-            elif type(arm) is not SignalLeaf:
-                break
-            elif arm.due is not None and arm.fired is None:
-                found.append((f"timeout({arm.name})", arm.due))
-        else:
-            return True, found
-    plain = isinstance(node, DeadlineNode)
-    return plain, [(name, leaf.due or 0) for name, leaf in deadlines(node)]
-
-
 def deadlines(node: Node) -> Iterator[tuple[str, DeadlineNode]]:
     """(name as in `workflow_timer`, node) of everything that waits for a time and has not been fired."""
     for leaf in leaves(node):
@@ -218,13 +199,12 @@ class Facts:
         raise NotImplementedError
 
 
-@dataclass(slots=True)
-class Ready:
+class Ready(msgspec.Struct):
     """A wait that is over: since when, and what the code gets. `taken` are the ids of the signals that it reads."""
 
     micros: int
     event: Callable[[], Event]
-    taken: list[int] = field(default_factory=list)
+    taken: list[int] = msgspec.field(default_factory=list)
     arm: int | None = None
     """Which arm of a select won."""
     failed: bool = False
@@ -236,33 +216,7 @@ _Counts: TypeAlias = dict[str, int]
 
 def evaluate(node: Node, facts: Facts) -> Ready | None:
     """Whether the wait is over; None when it goes on."""
-    if type(node) is SelectNode and not facts.stored and node.chosen is None:
-        quick = _quick(node, facts)
-        if quick is not None:
-            return quick
     return _evaluate(node, facts, {})
-
-
-def _quick(node: SelectNode, facts: Facts) -> Ready | None:
-    """What happens nearly always: a signal comes that a flat select waits for, and none of its deadlines has passed."""
-    incoming = facts.incoming
-    if incoming is None:
-        return None
-    name, winner = incoming.name, None
-    for index, arm in enumerate(node.arms):
-        if isinstance(arm, TimerLeaf):
-            if arm.fired is not None or (arm.due <= facts.now and not facts.manual):
-                return None
-        elif isinstance(arm, SignalLeaf):
-            if arm.due is not None:
-                return None
-            if winner is None and arm.name == name:
-                winner = index
-        else:
-            return None
-    if winner is None:
-        return None
-    return Ready(incoming.micros, lambda: Value(incoming.value), [incoming.id], winner)
 
 
 def _evaluate(node: Node, facts: Facts, counts: _Counts) -> Ready | None:
@@ -344,21 +298,26 @@ def _earlier(ready: Ready, best: Ready) -> bool:
     return bool(ready.taken) and bool(best.taken) and ready.taken[0] < best.taken[0]
 
 
-def _must_wait(node: GatherNode) -> bool:
-    """Whether children or calls are missing and none has failed, which is so for nearly all looks at a large gather."""
-    missing = False
+def missing(node: Node) -> int:
+    """How many children and calls a gather surely lacks; 0 when that takes an evaluation.
+
+    It does when one has failed that ends it, or when it waits for other things, too.
+    """
+    if not isinstance(node, GatherNode):
+        return 0
+    count = 0
     for arm in node.arms:
         if not isinstance(arm, ChildLeaf | CallLeaf):
-            return False
+            return 0
         if arm.ready is None:
-            missing = True
+            count += 1
         elif arm.failure is not None and not node.return_exceptions:
-            return False
-    return missing
+            return 0
+    return count
 
 
 def _gather(node: GatherNode, facts: Facts, counts: _Counts) -> Ready | None:
-    if _must_wait(node):
+    if missing(node):
         return None
     parts: list[Ready] = []
     failure: Ready | None = None

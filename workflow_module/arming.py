@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from gamedb.columns import from_micros
+
 from .armed import (
     AllNode,
     CallLeaf,
@@ -155,12 +157,16 @@ def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
 def set_timers(run: Run, row: Workflow, due: list[tuple[str, int]]) -> None:
     """Make the workflow's timer rows those of its wait; rows that stay right are left alone."""
     table = run.ctx.db[WorkflowTimer]
-    there = {(timer.timer_name, timer.due_at): timer for timer in table.where(workflow_id=row.id)}
-    wanted = {(name, EPOCH + timedelta(microseconds=micros)) for name, micros in due}
-    for key, timer in there.items():
-        if key not in wanted:
-            table.delete(timer.scheduled_id)
-    for name, at in sorted(wanted - there.keys()):
+    wanted = [(name, from_micros(micros)) for name, micros in due]
+    if len(wanted) > 1:
+        wanted = sorted(set(wanted))
+    for timer in table.where(workflow_id=row.id):
+        key = (timer.timer_name, timer.due_at)
+        if key in wanted:
+            wanted.remove(key)
+        else:
+            table.delete_key(timer.scheduled_id)
+    for name, at in wanted:
         scheduled_at = NEVER if row.test_mode else at
         table.insert(WorkflowTimer(scheduled_at=scheduled_at, workflow_id=row.id, timer_name=name, due_at=at))
 

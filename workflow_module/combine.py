@@ -99,7 +99,7 @@ def select(*arms: Any, name: str | None = None) -> Arm[Any]:
     """
     if not arms:
         raise TypeError("select needs at least one arm, or it would wait for ever")
-    return SelectWait(tuple([_arm(arm, "select") for arm in arms]), name)
+    return SelectWait(tuple([arm if type(arm) in _ARMS else _arm(arm, "select") for arm in arms]), name)
 
 
 @overload

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
@@ -20,7 +20,7 @@ from .errors import StateError, StateMismatch
 from .language import ContinueAsNewRequest, Timer
 from .mentions import Mentions, mentions_of
 from .outcome import Completed, ContinueAsNew, Event, Outcome, Suspended, SuspensionPoint, Throw, Value
-from .state import FrameCodec, decode_frames, encode_frames
+from .state import UNSET, FrameCodec, decode_frames, encode_frames
 from .structs import Signal
 from .subroutine import Enter, Subroutine
 from .waits import Arm, CallWait, Handle, SignalWait, SpawnWait, TimerWait, Wait
@@ -103,10 +103,11 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         whatever the workflow raises.
         """
         codecs, frames = self._decode(state)
+        init = frames[0]._wf_init if self._frame.init_is_fixed else UNSET
         entry = codecs[-1].code.points[frames[-1]._wf_at].entry
         if type(event) is Value:
-            return self._run(ctx, codecs, frames, entry, event.value, None)
-        return self._run(ctx, codecs, frames, entry, None, cast(Throw, event).error)
+            return self._run(ctx, codecs, frames, entry, event.value, None, init)
+        return self._run(ctx, codecs, frames, entry, None, cast(Throw, event).error, init)
 
     def _run(
         self,
@@ -116,6 +117,7 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         entry: int,
         value: Any,
         error: BaseException | None,
+        stored_init: Any = UNSET,
     ) -> Outcome:
         token = active.set(ctx)
         try:
@@ -131,7 +133,7 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
                     if frame is not None:
                         frames[-1] = frame
                         if not isinstance(found, Enter):
-                            return self._suspended(codecs, frames, found)
+                            return self._suspended(codecs, frames, found, stored_init)
                         if len(frames) <= SUBROUTINE_DEPTH_MAX:
                             codecs.append(found.subroutine.frame)
                             frames.append(found.arguments)
@@ -152,13 +154,13 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         finally:
             active.reset(token)
 
-    def _suspended(self, codecs: list[FrameCodec], frames: list[Any], wait: Any) -> Suspended:
+    def _suspended(self, codecs: list[FrameCodec], frames: list[Any], wait: Any, stored_init: Any) -> Suspended:
         code, label = codecs[-1].code, frames[-1]._wf_at
         line = code.points[label].line
         try:
             if not isinstance(wait, Arm):
                 raise StateError(f"{wait!r} is not a wait")
-            state = encode_frames(codecs, frames, self.version)
+            state = encode_frames(codecs, frames, self.version, stored_init)
         except StateError as error:
             raise StateError(f"{code.source.filename}:{line}: at {label} in {codecs[-1].name}: {error}") from error
         if len(frames) > 1:
@@ -168,13 +170,14 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
     # states
 
     def _decode(self, state: bytes) -> tuple[list[FrameCodec], list[Any]]:
+        if self._migration is None:
+            return decode_frames(state, self._frame, self._subroutine)
         try:
             found = decode_frames(state, self._frame, self._subroutine)
-            if self._migration is None or found[1][0]._wf_version == self.version:
+            if found[1][0]._wf_version == self.version:
                 return found
         except (StateMismatch, msgspec.DecodeError):
-            if self._migration is None:
-                raise
+            pass
         return decode_frames(self.migrated(state), self._frame, self._subroutine)
 
     def _subroutine(self, name: str) -> FrameCodec | None:
@@ -317,6 +320,7 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         return self.code.program.dump()
 
 
+@lru_cache(maxsize=1024)
 def procedure_result(procedure: Any) -> Any:
     """The annotated result type of a procedure."""
     import typing

@@ -55,12 +55,12 @@ def finish(
 ) -> Workflow:
     """End a workflow: nothing waits for it or by it any more, its children are cancelled, its parent is told."""
     db, workflow_id = run.ctx.db, row.id
-    unread = run.signals.count(workflow_id=workflow_id)
-    if db[PendingProcedure].count(workflow_id=workflow_id):
+    unread = run.signals.count(workflow_id=workflow_id) if run.signals else 0
+    if db[PendingProcedure] and db[PendingProcedure].count(workflow_id=workflow_id):
         for pending in db[PendingProcedure].where(workflow_id=workflow_id):
             drop_call(run, pending.id)
     for table in (WorkflowTimer, WorkflowSubscription, WorkflowSignal, WorkflowWake):
-        if db[table].count(workflow_id=workflow_id):
+        if db[table] and db[table].count(workflow_id=workflow_id):
             db[table].delete_where(workflow_id=workflow_id)
     row = run.workflows.update(
         row.replace(
@@ -89,6 +89,8 @@ def finish(
 
 def cancel_children(run: Run, workflow_id: int) -> None:
     """A workflow has ended: so shall its children, but for those that were started to outlive it."""
+    if not run.workflows.count(parent_id=workflow_id):
+        return
     for child in sorted(run.workflows.where(parent_id=workflow_id), key=lambda child: child.id):
         if child.status not in FINISHED and not child.on_parent_end_abandon:
             run.cancel(child.id)
@@ -139,15 +141,17 @@ def tell_parent(
     parent = None if row.parent_id is None else run.workflows.get(row.parent_id)
     if parent is None or parent.status in FINISHED or not parent.wait_data:
         return
-    node = decode_node(parent.wait_data)
-    found = False
-    for leaf in leaves(node):
-        if isinstance(leaf, ChildLeaf) and leaf.id == row.id and leaf.ready is None:
-            leaf.ready, leaf.value, leaf.failure, leaf.cancelled = run.now_micros, value, failure, cancelled
-            found = True
+    waiting = run.engine.held.take_or_read(parent)
+    found = waiting.ended(ChildLeaf, row.id)
+    for leaf in found:
+        assert isinstance(leaf, ChildLeaf)
+        leaf.ready, leaf.value, leaf.failure, leaf.cancelled = run.now_micros, value, failure, cancelled
     if found:
-        run.workflows.update(parent.replace(wait_data=encode_node(node)))
+        if failure is not None:
+            waiting.fails()
+        parent = run.workflows.update(parent.replace(wait_data=encode_node(waiting.node)))
         run.wake(parent.id)
+    run.engine.held.keep(parent, waiting)
 
 
 def procedure_ended(
@@ -165,11 +169,14 @@ def procedure_ended(
         run.ctx.db[PendingProcedure].update(
             pending.replace(scheduled_at=NEVER, status=ProcedureStatus.Failed, worker=None, last_error=error)
         )
-    node = decode_node(row.wait_data)
-    for leaf in leaves(node):
-        if isinstance(leaf, CallLeaf) and leaf.id == pending.id and leaf.ready is None:
-            leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
-    run.workflows.update(row.replace(wait_data=encode_node(node)))
+    waiting = run.engine.held.take_or_read(row)
+    for leaf in waiting.ended(CallLeaf, pending.id):
+        assert isinstance(leaf, CallLeaf)
+        leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
+    if failure is not None:
+        waiting.fails()
+    row = run.workflows.update(row.replace(wait_data=encode_node(waiting.node)))
+    run.engine.held.keep(row, waiting)
     run.wake(row.id)
 
 

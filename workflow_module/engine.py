@@ -33,6 +33,7 @@ from .tables import (
     WorkflowTimer,
 )
 from .timeline import note
+from .waiting import Held
 
 InitT = TypeVar("InitT")
 AnyDefinition = WorkflowDefinition[Any, Any]
@@ -55,6 +56,9 @@ class Engine:
         self.retention = retention
         self.journal = journal
         self.resumptions_max = resumptions_max
+        self.held = Held()
+        self._last: tuple[Mapping[str, Any] | None, Engine] = (None, self)
+        """The functions of the module that ran last, and whose engine works there."""
         self._procedures: dict[str, Any] | None = None
         self._queues: dict[str, str] | None = None
         self.attempts: dict[int, Callable[[], object]] = {}
@@ -323,7 +327,12 @@ class Engine:
         A library's reducers work in a game that installs the library's workflows itself: it is the engine of the
         running database that works, whichever `install` gave this one.
         """
-        return ctx.run if isinstance(ctx, EngineContext) else Run(engine_of(ctx.functions), ctx)
+        if isinstance(ctx, EngineContext):
+            return ctx.run
+        functions, engine = self._last
+        if functions is not ctx.functions:
+            functions, engine = self._last = ctx.functions, engine_of(ctx.functions)
+        return Run(engine, ctx)
 
     def forget(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Delete the rows of a finished workflow."""

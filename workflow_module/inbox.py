@@ -9,6 +9,7 @@ from .armed import CallLeaf, ChildLeaf, Facts
 from .arming import EPOCH, micros_of
 from .codec import decode
 from .definition import WorkflowDefinition
+from .outcome import Value
 from .structs import Signal
 from .tables import Workflow, WorkflowSignal
 
@@ -26,14 +27,14 @@ def micros(moment: datetime) -> int:
 class Incoming:
     """A signal that has just come, and is in no table yet."""
 
-    __slots__ = ("arrived", "message", "name", "payload")
+    __slots__ = ("arrived", "event", "name", "payload")
 
     id = ID_MAX  # younger than all that wait in the inbox
 
     def __init__(self, name: str, payload: str, message: Signal, arrived: int) -> None:
         self.name = name
         self.payload = payload
-        self.message = message
+        self.event = Value(message)
         self.arrived = arrived
 
     @property
@@ -42,9 +43,9 @@ class Incoming:
         return self.arrived
 
     @property
-    def value(self) -> Signal:
+    def value(self) -> Any:
         """The signal."""
-        return self.message
+        return self.event.value
 
 
 class Stored:

@@ -99,13 +99,14 @@ def timer(
         raise TypeError("timer needs either after=... or at=...")
     if not isinstance(which, Timer):
         raise TypeError(f"timer needs a member of a Timer class, not {which!r}")
-    if after is not None and not isinstance(after, timedelta):
-        raise _no_duration("timer(after=...)", after)
-    if at is not None and not isinstance(at, datetime):
+    if at is None:
+        if not isinstance(after, timedelta):
+            raise _no_duration("timer(after=...)", after)
+    elif not isinstance(at, datetime):
         raise TypeError(f"timer(at=...) needs a datetime, such as ctx.now + ..., not {at!r}")
-    if at is not None and at.tzinfo is None:
+    elif at.tzinfo is None:
         raise ValueError(f"timer(at=...) needs an aware datetime, such as ctx.now + ..., not {at!r}")
-    return TimerWait(which.value, after, at, name)
+    return TimerWait(which._value_, after, at, name)
 
 
 def sleep(duration: timedelta, *, name: str | None = None) -> Arm[None]:

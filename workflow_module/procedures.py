@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,6 +28,7 @@ from .language import parameter_types
 from .queues import offered, parked
 from .refusals import BadPayload
 from .tables import PendingProcedure, ProcedureStatus
+from .threads import Threads
 from .timeline import note_for
 from .tracebacks import error_text
 from .waits import Backoff
@@ -116,6 +116,7 @@ class Procedures:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._threads = Threads("gamedb-attempt")
         self._rooms: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
         self._rooms = weakref.WeakKeyDictionary()
 
@@ -172,7 +173,7 @@ class Procedures:
             value = await _watched(task, unwanted, step, pending)
         else:
             async with self._room():
-                work = _in_thread(lambda: function(step, *args, **kwargs), pending)
+                work = _in_thread(self._threads, lambda: function(step, *args, **kwargs))
                 value = await _watched(work, unwanted, step, pending)
         return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
 
@@ -298,7 +299,7 @@ async def _until_done(
     return work.result()
 
 
-def _in_thread(work: Callable[[], Any], pending: PendingProcedure) -> asyncio.Future[Any]:
+def _in_thread(threads: Threads, work: Callable[[], Any]) -> asyncio.Future[Any]:
     """Run a sync procedure in a thread of its own: one that never ends is left alone, and keeps nobody waiting."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
@@ -323,5 +324,5 @@ def _in_thread(work: Callable[[], Any], pending: PendingProcedure) -> asyncio.Fu
         with contextlib.suppress(RuntimeError):  # the loop is gone: the attempt was abandoned
             loop.call_soon_threadsafe(settle, value, failure)
 
-    threading.Thread(target=target, name=f"gamedb-attempt-{pending.procedure}", daemon=True).start()
+    threads.run(target)
     return future

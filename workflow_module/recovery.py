@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gamedb import ReducerContext
 
-from .armed import CallLeaf, ChildLeaf, Node, deadlines, decode_node, encode_node, evaluate, leaves, summary
+from .armed import CallLeaf, ChildLeaf, Node, deadlines, decode_node, encode_node, evaluate, leaves
 from .arming import child_ended, set_timers
 from .endings import FINISHED, failed
 from .errors import StateMismatch
@@ -29,6 +29,7 @@ from .tables import (
     WorkflowTimer,
     WorkflowWake,
 )
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -119,7 +120,7 @@ def _repair_timers(run: Run, row: Workflow, node: Node) -> None:
     there = {timer.timer_name for timer in run.ctx.db[WorkflowTimer].where(workflow_id=row.id)}
     if any((leaf.due or 0) > run.now_micros and name not in there for name, leaf in deadlines(node)):
         run.ctx.log.error("workflow %d (%s) had lost a timer", row.id, row.workflow_type)
-        set_timers(run, row, summary(node)[1])
+        set_timers(run, row, Waiting(node).due)
 
 
 def _calls(run: Run) -> None:

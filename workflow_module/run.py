@@ -21,9 +21,10 @@ from .codec import decode
 from .endings import FINISHED, failed
 from .inbox import ID_MAX, Incoming, RunFacts
 from .refusals import BadPayload, UnknownSignal, UnknownWorkflow, WorkflowExists, WorkflowFinished
-from .steps import Waiting, start_state, step
+from .steps import start_state, step
 from .structs import Signal
 from .tables import Workflow, WorkflowSignal, WorkflowStatus, WorkflowSubscription, WorkflowWake
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 RESUMPTIONS_MAX: Final = 10_000
 """Steps in one transaction; what is left goes on in the next."""
 
-
 CANCEL_HEAD_START: Final = timedelta(minutes=1)
 """By how much a postponed cancel goes first, or it would never catch up with a workflow that starts itself for ever."""
+
+_FAILED: Final = WorkflowStatus.Failed
+_CANCELLING: Final = WorkflowStatus.Cancelling  # an enum's members are slow to get at
 
 
 class Run:
@@ -46,6 +49,7 @@ class Run:
         self.now_micros = ctx.micros
         self.workflows = ctx.db[Workflow]
         self.signals = ctx.db[WorkflowSignal]
+        self._savepoint = ctx.savepoint()
         self._steps = 0
         self._queue: deque[tuple[int, Incoming | None]] = deque()
         self._draining = False
@@ -250,18 +254,21 @@ class Run:
             self._unread(row, incoming)
             return
         definition = self.engine.definitions.get(row.workflow_type)
-        waiting: Waiting | None = None
-        unread = self.signals.count(workflow_id=workflow_id)
-        while definition is not None and (row.status is not WorkflowStatus.Failed or row.cancel_requested):
+        held = self.engine.held
+        waiting = held.take(row)
+        unread = self.signals.count(workflow_id=workflow_id) if self.signals else 0
+        while definition is not None and (row.status is not _FAILED or row.cancel_requested):
             ready: Ready | None = None
-            mark = self.mark()
+            mark = len(self._queue), self._own_signals
             try:
                 if waiting is None and row.wait_data:
                     waiting = Waiting(decode_node(row.wait_data))
-                if waiting is not None and (not row.cancel_requested or row.status is WorkflowStatus.Cancelling):
-                    if incoming is None and not unread and waiting.is_quiet(self.now_micros):
-                        break
-                    ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
+                if waiting is not None and (not row.cancel_requested or row.status is _CANCELLING):
+                    decided = unread == 0 and waiting.decides(self.now_micros, row.test_mode, incoming)
+                    if decided:
+                        ready = waiting.ready(self.now_micros, incoming, definition)
+                    else:
+                        ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
                     if ready is None:
                         break
                 if self._steps >= self.engine.resumptions_max:
@@ -273,7 +280,7 @@ class Run:
                     unread += 1
                     incoming = None
                 self._current = workflow_id
-                with self.ctx.savepoint():
+                with self._savepoint:
                     row, waiting = step(self, row, definition, waiting, ready)
             except (KeyboardInterrupt, SystemExit):
                 raise
@@ -297,6 +304,8 @@ class Run:
                     incoming = None
         if incoming is not None:
             self._store(workflow_id, incoming.name, incoming.payload, self.now)
+        if waiting is not None:
+            held.keep(row, waiting)
 
     def _unread(self, row: Workflow | None, incoming: Incoming | None) -> None:
         """A signal has come to a workflow that ended meanwhile, in this transaction."""

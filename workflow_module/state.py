@@ -40,12 +40,17 @@ class FrameCodec:
         for label, point in code.points.items():
             parts = [(stored.identifier, stored.name, stored.codec, surely) for stored, surely in point.stored]
             self.points[label] = _PointCodec(parts)
-        init_mutable = self.init_codec is not None and self.init_codec.walk is not None
-        self.has_mutable = init_mutable or any(point.walks for point in self.points.values())
+        init = self.init_codec
+        self.has_mutable = (init is not None and init.walk is not None) or any(p.walks for p in self.points.values())
+        self.init_is_fixed = init is not None and init.walk is None and init.unpack is None
+        """Whether an init, as read from a state, can be written again as it is."""
 
-    def pack(self, frame: Any) -> None:
-        """Make the frame's variables what msgspec is to encode. Raises `StateError`."""
-        if self.init_codec is not None:
+    def pack(self, frame: Any, stored_init: Any = UNSET) -> None:
+        """Make the frame's variables what msgspec is to encode. Raises `StateError`.
+
+        `stored_init` is the init that was read from the state, if `init_is_fixed`: it needs no second look.
+        """
+        if self.init_codec is not None and frame._wf_init is not stored_init:
             frame._wf_init = self.init_codec.pack(frame._wf_init, "init")
         for identifier, name, pack, exact in self.points[frame._wf_at].packs:
             value = getattr(frame, identifier)
@@ -114,13 +119,16 @@ class _PointCodec:
         self.required = [(identifier, name) for identifier, name, _, surely in parts if surely]
 
 
-def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int) -> bytes:
+def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int, stored_init: Any = UNSET) -> bytes:
     """JSON of a stack of frames, the workflow's first. Raises `StateError`."""
-    if any(codec.has_mutable for codec in codecs):
-        _check_sharing(codecs, frames)
-    for index, codec in enumerate(codecs):
-        codec.pack(frames[index])
+    for codec in codecs:
+        if codec.has_mutable:
+            _check_sharing(codecs, frames)
+            break
     top = frames[0]
+    codecs[0].pack(top, stored_init)
+    for index in range(1, len(codecs)):
+        codecs[index].pack(frames[index])
     top._wf_version = version
     if len(frames) > 1:
         top._wf_frames = [msgspec.Raw(_encoder.encode(frame)) for frame in frames[1:]]
@@ -143,6 +151,8 @@ def decode_frames(
     """The stack again. Raises `StateMismatch`."""
     first = top.unpack(data)
     codecs, frames = [top], [first]
+    if not first._wf_frames:
+        return codecs, frames
     for raw in first._wf_frames:
         name = _heads.decode(raw).subroutine
         codec = subroutine(name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import operator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
-from .armed import Node, Ready, encode_node, summary
+from .armed import Ready, encode_node
 from .arming import arm, set_timers
 from .definition import WorkflowDefinition
 from .endings import FINISHED, cancel_children, drop_losers, finish
@@ -18,31 +18,12 @@ from .inbox import ID_MAX
 from .outcome import Completed, ContinueAsNew, Event, Outcome, Suspended, Throw
 from .tables import Workflow, WorkflowStatus, WorkflowSubscription, WorkflowTimer
 from .timeline import note
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .run import Run
 
 Definition = WorkflowDefinition[Any, Any]
-
-
-_time = operator.itemgetter(1)
-
-
-class Waiting:
-    """An armed wait, and what its shape tells at once."""
-
-    __slots__ = ("due", "fresh", "node", "plain")
-
-    def __init__(self, node: Node, *, fresh: bool = False) -> None:
-        self.node = node
-        self.plain, self.due = summary(node)
-        self.fresh = fresh
-
-    def is_quiet(self, now: int) -> bool:
-        """Whether it was armed just now, of timers and signals, and none of its deadlines has passed."""
-        if not self.plain or not self.fresh:
-            return False
-        return not self.due or min(self.due, key=_time)[1] > now
 
 
 class _StartState(msgspec.Struct):
@@ -111,21 +92,27 @@ def _event(row: Workflow, definition: Definition, ready: Ready) -> Event:
 def _suspended(
     run: Run, row: Workflow, before: Waiting | None, outcome: Suspended, event: Event | None, cancelling: bool
 ) -> tuple[Workflow, Waiting]:
-    waiting = Waiting(arm(run, row, outcome.wait), fresh=True)
-    if before is None or before.due != waiting.due:
-        set_timers(run, row, waiting.due)
+    wait = outcome.wait
+    if before is not None and before.wait == wait:
+        waiting, wait_data = before, row.wait_data
+    else:
+        waiting = Waiting(arm(run, row, wait), wait)
+        wait_data = encode_node(waiting.node)
+        if before is None or before.due != waiting.due:
+            set_timers(run, row, waiting.due)
     kind = "started" if event is None else "step"
     status = WorkflowStatus.Suspended
     if cancelling:
         status = WorkflowStatus.Cancelling
         kind = "cancelling" if row.status is not status else "step"
     row = run.workflows.update(
-        row.replace(
+        replace(
+            row,
             status=status,
             current_step=outcome.label,
             current_line=outcome.line,
             state_data=outcome.state,
-            wait_data=encode_node(waiting.node),
+            wait_data=wait_data,
             error=None,
             steps=row.steps + 1,
             updated_at=run.now,

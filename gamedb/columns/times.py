@@ -22,7 +22,7 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """The UTC `datetime` at so many microseconds since the Unix epoch."""
-    return EPOCH + timedelta(microseconds=micros)
+    return EPOCH + timedelta(0, 0, micros)
 
 
 def micros_of(duration: timedelta) -> int:

@@ -41,6 +41,8 @@ class Hosted:
         self.owner = owner
         """Who may read its logs and call what is private; `None`: nobody but operators."""
         self.limits = limits if limits is not None else Limits()
+        self.has_own_limits = limits is not None
+        """Otherwise those of the server apply."""
         self.logs = logs if logs is not None else Logs()
         """What the database and its game log, from now on."""
         self.logs.attach(db, self.name)

@@ -138,6 +138,8 @@ async def serving(
     server.begin(loop)
     driven = [one.db for one in server.hosted.values() if schedules and not one.db.drives_schedules]
     tasks = [loop.create_task(db.run_async()) for db in driven]
+    for task in tasks:
+        task.add_done_callback(_report_end)
     accepting = loop.create_task(uvicorn_server.serve(sockets=[bound]))
     accepting.add_done_callback(lambda _: running._stop())
     try:
@@ -186,6 +188,13 @@ def run(
     """Serve from this thread until SIGTERM or SIGINT, on uvloop where it exists. Databases stay open."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(server, listen, static=static, ready=ready, signals=True))
+
+
+def _report_end(schedules: asyncio.Task[None]) -> None:
+    """Schedules that stop by themselves are never silent about it; health tells, too, once something is overdue."""
+    error = None if schedules.cancelled() else schedules.exception()
+    if error is not None:
+        _log.error("schedules stopped: %r", error, exc_info=error)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -34,6 +34,8 @@ class Server:
         for one in hosted:
             if one.name in self.hosted:
                 raise SchemaError(f"two databases are to be served as {one.name!r}; give one of them another name")
+            if not one.has_own_limits:
+                one.limits = self.limits
             self.hosted[one.name] = one
             self._by_identity[one.identity.hex()] = one
 

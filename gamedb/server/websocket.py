@@ -19,7 +19,7 @@ from websockets.server import ServerProtocol
 
 from gamedb.server.opening import Opening, Refusal, opening
 from gamedb.server.server import Server
-from gamedb.server.session import GOING_AWAY, POLICY, Refused, Session, shorten
+from gamedb.server.session import FAILED, GOING_AWAY, POLICY, Refused, Session, shorten
 
 _log: Final = logging.getLogger("gamedb.server")
 _quiet: Final = logging.getLogger("gamedb.server.websocket")
@@ -142,7 +142,11 @@ class WebSocket(asyncio.Protocol):
         if response.status_code != 101:
             self._transport.close()
             return
-        self._enter(found)
+        try:
+            self._enter(found)
+        except Exception as error:
+            _log.error("a session could not be opened: %r", error, exc_info=error)
+            self.close(FAILED, "the server failed; its log says why")
 
     async def _look_at(self, request: Request) -> Opening:
         if len(self._server.websockets) > self._limits.connections_max:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Integer, Table, func, select, type_coerce
 from sqlalchemy.sql.selectable import Select
 
-from gamedb.columns import OptionType, shown
+from gamedb.columns import BytesType, OptionType, ScheduleAtType, StrType, TimestampType, shown
 from gamedb.schema import Row, TableSchema
 from gamedb.storage.codecs import SCOPE, codec
 from gamedb.storage.digest import digest_function
@@ -21,6 +21,9 @@ from gamedb.storage.statements import delete_by_key, sql_text, upsert
 
 FETCH_ROWS: Final = 10_000
 """Rows of one chunk when loading."""
+SHARED_VALUES_MAX: Final = 1024
+"""How many values of a column are remembered while loading, so that rows share equal ones."""
+_SHARED: Final = (StrType, BytesType, TimestampType, ScheduleAtType)
 
 
 @lru_cache(maxsize=4)
@@ -43,7 +46,7 @@ class StoredTable:
         self._select = sql_text(self._ordered_select(), dialect)
         self.row_key = digest_function(schema) if schema.primary_key is None else None
         self._flatten = _flattener(schema, dialect)
-        self._build = builder(schema, dialect)
+        self._build = builder(schema, dialect, share=True)
         key = None if schema.primary_key is None else codec(schema.column(schema.primary_key).type, dialect)
         self._encode_key = None if key is None else key.encode_function()
 
@@ -126,16 +129,25 @@ def _flattener(schema: TableSchema, dialect: str) -> Callable[[Iterable[Any]], l
     return _compiled(f"lambda rows: [value for {each} in rows for value in ({', '.join(parts)},)]", scope)
 
 
-def builder(schema: TableSchema, dialect: str) -> Callable[[list[tuple[Any, ...]]], list[Row]]:
-    """A function from stored tuples to rows."""
+def builder(schema: TableSchema, dialect: str, *, share: bool = False) -> Callable[[list[tuple[Any, ...]]], list[Row]]:
+    """A function from stored tuples to rows. `share`: equal texts and times of late are one object."""
     scope = {**SCOPE, "Row": schema.row}
     names, arguments = [], []
     for i, column in enumerate(schema.columns):
         how = codec(column.type, dialect)
-        scope[f"x{i}"] = how.extra
         names.append(f"v{i}")
-        arguments.append(f"{column.name}={(how.decode or '{v}').format(v=f'v{i}', x=f'x{i}')}")
+        inner = column.type.inner if isinstance(column.type, OptionType) else column.type
+        if share and isinstance(inner, _SHARED) and not column.unique and column.name != schema.primary_key:
+            scope[f"x{i}"] = lru_cache(SHARED_VALUES_MAX)(how.decode_function() or _as_it_is)
+            arguments.append(f"{column.name}=x{i}(v{i})")
+        else:
+            scope[f"x{i}"] = how.extra
+            arguments.append(f"{column.name}={(how.decode or '{v}').format(v=f'v{i}', x=f'x{i}')}")
     return _compiled(f"lambda stored: [Row({', '.join(arguments)}) for {', '.join(names)}, in stored]", scope)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _compiled(source: str, scope: dict[str, Any]) -> Callable[[Any], Any]:

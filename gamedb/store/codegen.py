@@ -81,7 +81,7 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     _emit_start(emit, "insert", "row", canonical)
     if auto is not None:
         emit(f"if row.{auto} == 0:")
-        emit(f"row = {_numbered(schema, auto)}", 2)
+        emit(f"row = {_numbered(auto)}", 2)
     emit(f"key = row.{pk}" if pk else "key = key_of(row)")
     emit("if key in rows:")
     emit("raise taken_key(row)" if pk else "return rows[key]", 2)
@@ -98,9 +98,8 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     emit("return row")
 
 
-def _numbered(schema: TableSchema, auto: str) -> str:
-    fields = (f"{c.name}={'sequence.take()' if c.name == auto else f'row.{c.name}'}" for c in schema.columns)
-    return f"Row({', '.join(fields)})"
+def _numbered(auto: str) -> str:
+    return f"replace(row, {auto}=sequence.take())"
 
 
 def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
@@ -119,7 +118,7 @@ def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     emit("row = repair(row)", 2)
     if auto is not None and auto != schema.primary_key:
         emit(f"if row.{auto} == 0:")
-        emit(f"row = {_numbered(schema, auto)}", 2)
+        emit(f"row = {_numbered(auto)}", 2)
     emit("if same(old, row):")
     emit("return old", 2)
     for number, name in enumerate(schema.unique_columns):
@@ -189,6 +188,7 @@ def compile_table(schema: TableSchema, names: dict[str, Any]) -> dict[str, Calla
     source, scope = table_source(schema)
     filename = f"<gamedb table {schema.name}>"
     namespace = {**scope, **names, **_errors(schema), "Row": schema.row, "repair": _repairer(schema)}
+    namespace["replace"] = msgspec.structs.replace
     exec(compile(source, filename, "exec"), namespace)  # the source above, made of checked identifiers
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     return namespace

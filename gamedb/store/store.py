@@ -125,22 +125,23 @@ class Store:
 
     def release(self, owner: object = None) -> None:
         """End the innermost savepoint and keep its changes; `TransactionError` when it is another owner's."""
-        if not self._owns(owner):
-            raise TransactionError("this savepoint is over: its transaction, or a savepoint around it, ended before it")
-        whose, frame = self._frames[-1]
-        if whose is not owner:
+        whose, frame = self._frames[-1] if self._frames else (None, None)
+        if whose is not owner or not self._frames:
+            if not self._owns(owner):
+                raise TransactionError(
+                    "this savepoint is over: its transaction, or a savepoint around it, ended before it"
+                )
             raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
         if frame is None:  # nothing was written outside of it: its journals are those of the outer level
             self._frames.pop()
             return
-        places = {table: place for place, table in enumerate(frame.touched)}
         for table in self._touched:
             journal, sequence_saved = table.journal, table.sequence_saved
-            place = places.get(table)
-            if place is None:
+            if table not in frame.touched:  # they are few
                 frame.saved.append((journal, sequence_saved))
                 frame.touched.append(table)
                 continue
+            place = frame.touched.index(table)
             outer, outer_sequence_saved = frame.saved[place]
             assert outer is not None
             assert journal is not None

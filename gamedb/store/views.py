@@ -24,13 +24,15 @@ Finder = Callable[..., list[Any]]
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
-    __slots__ = ("_finders", "_get", "_pk", "data")
+    __slots__ = ("_canonical_tests", "_counters", "_finders", "_get", "_pk", "data")
 
     def __init__(self, data: TableData) -> None:
         self.data = data
         self._get = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
+        self._counters: dict[tuple[str, ...], Callable[..., int]] = {}
+        self._canonical_tests: dict[tuple[str, ...], Callable[..., bool]] = {}
 
     def get(self, key: Any) -> R | None:
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
@@ -81,7 +83,8 @@ class ReadTable(Generic[R]):
             rows = finder(*equalities.values())
         except TypeError:  # unhashable, as a bytearray
             rows = []
-        if not rows:  # perhaps the values were not in the form in which rows hold them, or cannot be in a row at all
+        if not rows and not self._are_canonical(columns, equalities.values()):
+            # perhaps the values were not in the form in which rows hold them, or cannot be in a row at all
             values = [self._canonical(column, value) for column, value in equalities.items()]
             if any(map(operator.is_not, values, equalities.values())):
                 rows = finder(*values)
@@ -123,17 +126,11 @@ class ReadTable(Generic[R]):
         """How many rows there are; with columns, how many `where` would give (from an index without reading rows)."""
         if not equalities:
             return len(self.data.rows)
-        index = self.data.indexes.get(tuple(equalities))
-        values = tuple(equalities.values())
-        if index is None or None in values:
-            return len(self.where(**equalities))
-        found = index.keys.get(values[0] if len(values) == 1 else values)
-        if found is None:
-            for column, value in equalities.items():
-                if self._canonical(column, value) is not value:
-                    return len(self.where(**equalities))
-            return 0
-        return len(found) if type(found) is Bucket else 1
+        columns = tuple(equalities)
+        counter = self._counters.get(columns)
+        if counter is None:
+            counter = self._counters[columns] = self._counter(columns)
+        return counter(*equalities.values())
 
     def __len__(self) -> int:
         return len(self.data.rows)
@@ -166,6 +163,41 @@ class ReadTable(Generic[R]):
 
     def _canonical(self, column: str, value: Any) -> Any:
         return self.data.schema.column(column).type.coerce(value, f"{self._name}.{column}")
+
+    def _counter(self, columns: tuple[str, ...]) -> Callable[..., int]:
+        """The function that answers `count` for these columns, from an index if there is one that holds the values."""
+
+        def by_rows(*values: Any) -> int:
+            return len(self.where(**dict(zip(columns, values, strict=True))))
+
+        index = self.data.indexes.get(columns)
+        if index is None:
+            return by_rows
+        get, optional = index.keys.get, index.optional
+
+        def by_index(*values: Any) -> int:
+            found = get(values[0] if len(values) == 1 else values)
+            if found is not None:
+                return len(found) if type(found) is Bucket else 1
+            if (optional and None in values) or not self._are_canonical(columns, values):
+                return by_rows(*values)
+            return 0
+
+        return by_index
+
+    def _are_canonical(self, columns: tuple[str, ...], values: Iterable[Any]) -> bool:
+        """Whether values of these columns are in canonical form, so that what is not found is in no row."""
+        test = self._canonical_tests.get(columns)
+        if test is None:
+            test = self._canonical_tests[columns] = self._canonical_test(columns)
+        return test(*values)
+
+    def _canonical_test(self, columns: tuple[str, ...]) -> Callable[..., bool]:
+        scope: dict[str, Any] = {}
+        tests = [self.data.schema.column(name).type.fast(f"v{n}", scope) for n, name in enumerate(columns)]
+        source = f"lambda {', '.join(f'v{n}' for n in range(len(columns)))}: {' and '.join(tests)}"
+        test: Callable[..., bool] = eval(source, scope)  # made of checked identifiers
+        return test
 
     def _bound(self, columns: tuple[str, ...], bound: Any) -> Any:
         """An end of a range in canonical form."""

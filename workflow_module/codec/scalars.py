@@ -39,7 +39,7 @@ def _fixed_offset(value: dt.datetime | dt.time) -> bool:
     zone = value.tzinfo
     if value.fold:
         return False
-    if zone is None:
+    if zone is None or zone is dt.UTC:
         return True
     return type(zone) is dt.timezone and zone.utcoffset(None).total_seconds() % 60 == 0
 

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from gamedb import Database, SchemaError, StorageError
+from gamedb.server.auth import Authenticator
+from gamedb.server.hosted import Hosted
+from gamedb.server.keys import Keys
+from gamedb.server.limits import Limits
 from gamedb.server.serve import Serving, bind
+from gamedb.server.server import Server
 from gamedb.wire import messages
 from tests.gamedb.server.arena import Player, Visit, arena
 from tests.gamedb.server.with_sockets import Connection
@@ -69,3 +74,39 @@ def test_an_ipv6_address_can_be_listened_at() -> None:
     except StorageError:
         pytest.skip("this machine has no IPv6")
     bound.close()
+
+
+def test_schedules_that_stop_by_themselves_say_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """L53."""
+    module, _ = arena()
+    with Database(module) as db:
+
+        async def fail() -> None:
+            raise RuntimeError("the heap is broken")
+
+        monkeypatch.setattr(db, "run_async", fail)
+        asyncio.run(play(db))
+    assert "schedules stopped" in caplog.text
+
+
+def test_a_database_without_limits_of_its_own_has_those_of_its_server() -> None:
+    module, _ = arena()
+    with Database(module) as db:
+        ours, own = Limits(procedures_max=1), Limits(procedures_max=2)
+        hosted = [Hosted(db), Hosted(db, name="other", limits=own)]
+        server = Server(hosted, Authenticator(Keys(None)), limits=ours)
+        assert [one.limits for one in server.hosted.values()] == [ours, own]
+        for one in hosted:
+            one.logs.close()
+
+
+def test_two_databases_of_one_name_are_refused() -> None:
+    module, _ = arena()
+    with Database(module) as db:
+        hosted = [Hosted(db), Hosted(db)]
+        with pytest.raises(SchemaError, match="another name"):
+            Server(hosted, Authenticator(Keys(None)))
+        for one in hosted:
+            one.logs.close()

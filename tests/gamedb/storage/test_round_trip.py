@@ -197,3 +197,30 @@ def test_any_keyable_type_can_be_a_primary_key(place: Place, column: str) -> Non
     storage.write(3, {"keyed": dict.fromkeys(keys)})
     assert rows_of(storage, "keyed") == []
     storage.close()
+
+
+class Waiting(Row):
+    id: PrimaryKey[types.u32]
+    place: str
+    note: str | None
+    data: bytes
+    at: datetime
+    again: types.ScheduleAt
+
+
+def test_rows_that_are_loaded_share_equal_texts_and_times(place: Place) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    tables = schemas(Waiting)
+    rows = [Waiting(id=n, place="lobby", note=None, data=b"state", at=at, again=at) for n in range(3)]
+    rows += [Waiting(id=n, place=f"room {n}", note=f"{n}", data=bytes([n]), at=at, again=timedelta(n)) for n in (3, 4)]
+    storage = place.open(tables)
+    storage.write(1, {"waiting": {row.id: row for row in rows}})
+
+    loaded = rows_of(storage, "waiting")
+    storage.close()
+
+    assert loaded == rows
+    assert loaded[0].place is loaded[2].place
+    if place.is_sqlite:  # a driver of a server makes times by itself
+        assert loaded[0].at is loaded[4].at
+        assert loaded[0].data is loaded[1].data

@@ -421,6 +421,24 @@ def test_count_len_iteration_and_membership_agree(ctx: ReducerContext) -> None:
     assert "1 rows" in repr(table)
 
 
+def test_counting_finds_what_where_finds_in_whatever_form_a_value_is_given(ctx: ReducerContext) -> None:
+    table = ctx.db[Player]
+    add(ctx, "ann", zone=1, team=None, speed=2.0)
+    add(ctx, "bob", zone=1, team="red", speed=3.0)
+    questions: list[dict[str, Any]] = [
+        {"zone": 1}, {"zone": 7}, {"team": None}, {"team": "red"}, {"team": "blue"}, {"speed": 2}, {"speed": 5},
+        {"speed": math.nan}, {"zone": 1, "team": "red"}, {"zone": 1, "level": 1},
+    ]  # fmt: skip
+    for question in questions:
+        for _ in range(2):
+            assert table.count(**question) == len(table.where(**question)), question
+    for wrong in ({"zone": -1}, {"zone": "1"}, {"team": 5}):
+        with pytest.raises(ColumnError):
+            table.count(**wrong)
+        with pytest.raises(ColumnError):
+            table.where(**wrong)
+
+
 def test_a_table_is_named_by_its_class(ctx: ReducerContext) -> None:
     class Stranger(Row):
         id: PrimaryKey[u8]

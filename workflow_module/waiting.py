@@ -1,0 +1,160 @@
+"""An armed wait with what its shape tells at once, and those of the workflows that ran lately.
+
+Nearly all waits are flat: a signal, a timer, or a select of these. Of a flat wait it is known without an evaluation
+that nothing has happened, or that the signal which has just come is what it waits for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .armed import (
+    CallLeaf,
+    ChildLeaf,
+    DeadlineNode,
+    GatherNode,
+    Node,
+    Ready,
+    SelectNode,
+    SignalLeaf,
+    TimerLeaf,
+    deadlines,
+    decode_node,
+    leaves,
+    missing,
+)
+from .arming import NEVER_MICROS
+from .definition import WorkflowDefinition
+from .inbox import ID_MAX, Incoming
+from .outcome import Value
+from .tables import Workflow
+from .waits import SelectWait, SignalWait, TimerWait, Wait
+
+HELD_MAX: Final = 10_000
+"""How many decoded waits an engine keeps at most."""
+
+
+class Waiting:
+    """An armed wait. `wait` is what the code asked for, if asking for it again is the same as going on waiting."""
+
+    __slots__ = ("_earliest", "_flat", "_missing", "_started", "_takes", "due", "node", "plain", "wait")
+
+    def __init__(self, node: Node, wait: Wait | None = None) -> None:
+        self.node = node
+        self.wait = wait if wait is not None and _is_lasting(wait) else None
+        self.due: list[tuple[str, int]] = []
+        """Its deadlines by name."""
+        self._takes: dict[str, int | None] = {}
+        """For each signal that it waits for, the arm of the select."""
+        self._earliest: tuple[int, int | None, str | None] = (NEVER_MICROS + 1, None, None)
+        """The first deadline: its time, its arm of the select, and the name of its timer if it is one."""
+        self._started: dict[tuple[type, int], list[ChildLeaf | CallLeaf]] | None = None
+        """The children and calls that have not ended, by their ids; made when the first of them ends."""
+        self._missing = 0
+        """How many children and calls a gather of nothing else surely lacks."""
+        self._flat = True
+        if type(node) is SelectNode:
+            self._flat = node.chosen is None
+            for index, arm in enumerate(node.arms):
+                self._look(arm, index)
+        else:
+            self._look(node, None)
+        self.plain = self._flat
+        """Whether it has only timers and signals."""
+        if not self._flat:
+            arms = node.arms if isinstance(node, SelectNode) else [node]
+            self.plain = all(isinstance(arm, DeadlineNode) for arm in arms)
+            self.due = [(name, leaf.due or 0) for name, leaf in deadlines(node)]
+
+    def _look(self, leaf: Node, arm: int | None) -> None:
+        if type(leaf) is SignalLeaf and leaf.fired is None and leaf.upto is None:
+            self._takes.setdefault(leaf.name, arm)
+            if leaf.due is not None:
+                self._deadline(leaf.due, arm, f"timeout({leaf.name})", None)
+        elif type(leaf) is TimerLeaf and leaf.fired is None:
+            self._deadline(leaf.due, arm, leaf.name or "sleep", leaf.name)
+        else:
+            self._flat = False
+
+    def _deadline(self, due: int, arm: int | None, name: str, timer: str | None) -> None:
+        self.due.append((name, due))
+        if due < self._earliest[0]:  # of equal ones the first
+            self._earliest = (due, arm, timer)
+
+    def decides(self, now: int, manual: bool, incoming: Incoming | None) -> bool:
+        """Whether `ready` can tell, given that the inbox is empty; else it takes an evaluation."""
+        if self._flat:
+            return self._earliest[0] > now or (incoming is None and not manual)
+        return self._missing > 0
+
+    def ready(self, now: int, incoming: Incoming | None, definition: WorkflowDefinition[Any, Any]) -> Ready | None:
+        """What `evaluate` would say."""
+        if not self._flat:
+            return None
+        if incoming is not None:
+            if incoming.name not in self._takes:
+                return None
+            return Ready(incoming.arrived, lambda: incoming.event, [ID_MAX], self._takes[incoming.name])
+        due, arm, timer = self._earliest
+        if due > now:
+            return None
+        return Ready(due, lambda: Value(None if timer is None else definition.timers[timer]), [], arm)
+
+    def ended(self, kind: type[ChildLeaf | CallLeaf], number: int) -> list[ChildLeaf | CallLeaf]:
+        """Where the wait is for this child or call, which has ended just now: the caller says there how.
+
+        A gather of many hears of each of them, so that nothing here looks at all of them each time.
+        """
+        if self._started is None:
+            self._started = {}
+            for leaf in leaves(self.node):
+                if isinstance(leaf, ChildLeaf | CallLeaf) and leaf.ready is None:
+                    self._started.setdefault((type(leaf), leaf.id), []).append(leaf)
+            self._missing = missing(self.node)
+        found = self._started.pop((kind, number), [])
+        if self._missing:
+            self._missing -= len(found)
+        return found
+
+    def fails(self) -> None:
+        """One of the children or calls has failed: whether the wait is over may take an evaluation."""
+        if not (isinstance(self.node, GatherNode) and self.node.return_exceptions):
+            self._missing = 0
+
+
+def _is_lasting(wait: Wait) -> bool:
+    """Whether a wait means the same whenever it begins: it has no durations, and starts nothing."""
+    if type(wait) is SelectWait:
+        return all(_is_lasting(arm) for arm in wait.arms)
+    if type(wait) is SignalWait:
+        return wait.timeout is None
+    return type(wait) is TimerWait and wait.at is not None
+
+
+class Held:
+    """The waits of workflows that ran lately, so that they need not be read again.
+
+    Each is held together with the very row object that it was read from or written to. Rows never change, so whatever
+    becomes of the workflow, a rollback included, an entry is either right or not found.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Workflow, Waiting]] = {}
+
+    def take(self, row: Workflow) -> Waiting | None:
+        """The wait of this row, if it is held; from now on it is the caller's, who may change it."""
+        entry = self._entries.pop(row.id, None)
+        return entry[1] if entry is not None and entry[0] is row else None
+
+    def take_or_read(self, row: Workflow) -> Waiting:
+        """The wait of this row, which has one."""
+        return self.take(row) or Waiting(decode_node(row.wait_data))
+
+    def keep(self, row: Workflow, waiting: Waiting) -> None:
+        """Hold what `row.wait_data` says."""
+        entries = self._entries
+        if len(entries) >= HELD_MAX:
+            entries.clear()
+        entries[row.id] = (row, waiting)

@@ -256,6 +256,7 @@ async def _watched(
     work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
 ) -> Any:
     """The result of an attempt, unless it takes too long or nobody waits for it any more: then it is cancelled."""
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody looks at what is abandoned
     try:
         return await _limited(work, unwanted, step, pending)
     finally:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import uuid
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -138,3 +139,4 @@ def _announce(job: WorkerJob, uri: str, database: str) -> None:
     out = Console(highlight=False, soft_wrap=True)
     text = Text.assemble(("worker ", "bold"), job.name, f" takes from {', '.join(job.queues)} of {database} at {uri}")
     out.print(text)
+    sys.stdout.flush()

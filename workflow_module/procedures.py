@@ -92,7 +92,7 @@ class StepContext(ProcedureContext):
 def found_reducer(functions: Mapping[str, Any], reducer: Any) -> Any:
     """The declared reducer of this name, or that is this function."""
     for function in functions.values():
-        if function.kind == "reducer" and reducer in (function.name, function.function):
+        if function.kind == "reducer" and function.lifecycle is None and reducer in (function.name, function.function):
             return function
     raise UnknownName(f"the game has no reducer {getattr(reducer, '__name__', reducer)!r}")
 

@@ -14,8 +14,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, NoReturn
 
-from gamedb import GamedbError, Identity, NotAllowed, ReducerContext, ReducerError, TransactionError, UnknownName
-from gamedb import WorkerJob as WorkerJob
+from gamedb import (
+    GamedbError,
+    Identity,
+    NotAllowed,
+    ReducerContext,
+    ReducerError,
+    TransactionError,
+    UnknownName,
+    WorkerJob,
+)
 from gamedb.errors import CallFailed, ConnectionLost
 
 from .engine import engine_of
@@ -87,7 +95,8 @@ class Worker:
         self._functions = job.module.resolve().functions
         self._procedures = Procedures(engine_of(self._functions))
         self._sleep = sleep
-        self._begun = 0
+        self._listens = False
+        self._undo: list[Callable[[], None]] = []
         self._leased: dict[int, _Attempt] = {}
         self._running: set[_Attempt] = set()
         self._news = asyncio.Event()
@@ -97,26 +106,31 @@ class Worker:
 
     async def run(self) -> None:
         """Work until `job.stopping`; `GamedbError` says why it cannot."""
-        undo = await self._listen()
-        work = [asyncio.create_task(self._take()), asyncio.create_task(self._beat())]
+        listening = asyncio.create_task(self._listen())
+        taking = asyncio.create_task(self._take())
+        beating = asyncio.create_task(self._beat())
         stopping = asyncio.create_task(self._job.stopping.wait())
         self._news.set()
         try:
-            await asyncio.wait({*work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            work: set[asyncio.Task[Any]] = {listening, taking, beating}
+            while not stopping.done():
+                await asyncio.wait({*work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                for task in [task for task in work if task.done() and not stopping.done()]:
+                    task.result()  # most often the reason why it cannot work
+                    work.discard(task)
             self._news.set()
-            if not stopping.done():
-                await asyncio.gather(*work)  # one of them has failed
-            await self._drain(work[0])
+            await self._drain(taking)
         finally:
-            for end in undo:
-                end()
-            tasks = [*work, stopping, *(attempt.task for attempt in self._running if attempt.task is not None)]
+            for undo in self._undo:
+                undo()
+            attempts = [attempt.task for attempt in self._running if attempt.task is not None]
+            tasks: list[asyncio.Task[Any]] = [listening, taking, beating, stopping, *attempts]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _listen(self) -> list[Callable[[], None]]:
-        """Follow the rows that tell of work."""
+    async def _listen(self) -> None:
+        """Follow the rows that tell of work; there is news when they are there."""
         try:
             mine, bells = self._client.table("pending_procedure"), self._client.table("workflow_queue")
         except UnknownName:
@@ -124,7 +138,7 @@ class Worker:
                 "the server shows no queues to this client: a worker needs the token of an operator, and the game "
                 "workflows"
             ) from None
-        undo = [
+        self._undo = [
             mine.on_insert(self._begin),
             mine.on_update(self._changed),
             mine.on_delete(self._drop),
@@ -137,7 +151,8 @@ class Worker:
         await self._client.subscribe(
             f"SELECT * FROM pending_procedure WHERE worker = {_quoted(self._job.name)}", *names
         )
-        return undo
+        self._listens = True
+        self._news.set()
 
     async def _drain(self, taking: asyncio.Task[None]) -> None:
         """Let what runs come to its end, and give back the rest."""
@@ -173,7 +188,7 @@ class Worker:
         while not job.stopping.is_set():
             await self._news.wait()
             self._news.clear()
-            for queue in job.queues:
+            for queue in job.queues if self._listens else ():
                 room = job.concurrency - len(self._running)
                 if room > 0 and not job.stopping.is_set():
                     arguments = (queue, job.name, job.lease_seconds, room)

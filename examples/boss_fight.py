@@ -70,7 +70,7 @@ from workflow_module import (
 ENRAGE = timedelta(minutes=8)
 FIRE_BREATH = timedelta(seconds=15)
 BITE = timedelta(seconds=5)
-SIDES = {"left": -40, "right": 40}
+SIDES = {"left": -75, "right": 75}
 """Where the minions appear, beside the boss."""
 
 module = Module("boss_fight")

@@ -15,7 +15,9 @@ from gamedb.context import ProcedureContext, ReducerContext, ViewContext
 from gamedb.database import Database
 from gamedb.errors import (
     ArgumentError,
+    CallFailed,
     ColumnError,
+    ConnectionLost,
     ConstraintError,
     DatabaseClosed,
     DatabaseLocked,
@@ -64,12 +66,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "AutoInc",
+    "CallFailed",
     "Caller",
     "CheckReport",
     "Clock",
     "ColumnError",
     "Commit",
     "ConnectionId",
+    "ConnectionLost",
     "ConstraintError",
     "Database",
     "DatabaseClosed",

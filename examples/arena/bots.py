@@ -6,6 +6,7 @@ that is not a workflow. Chance is `ctx.random`: a seed repeats a game.
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import timedelta
 
@@ -104,7 +105,7 @@ def fight(ctx: ReducerContext, bot: Character) -> None:
     """Against the dragon when it is awake, else against what lives in the wilds."""
     mine = {effect.kind for effect in ctx.db[Effect].where(character_id=bot.id)}
     if bot.hp < 60 and ctx.random.random() < 0.3:
-        quaff(ctx, bot, "regeneration")
+        quaff(ctx, bot, "healing")
         return
     boss = the_boss(ctx)
     target = raid_target(ctx, boss) if boss is not None else None
@@ -112,10 +113,10 @@ def fight(ctx: ReducerContext, bot: Character) -> None:
         if "strength" not in mine and ctx.random.random() < 0.04:
             quaff(ctx, bot, "strength")
         else:
-            go_and_strike(ctx, bot, target, around=boss.at)
+            go_and_strike(ctx, bot, target, stand=in_front_of(ctx, boss.at))
         return
     if (foe := wilds.hunt(ctx, bot.id)) is not None and bot.name in ("Kett", "Rurik"):
-        go_and_strike(ctx, bot, foe, around=whereabouts(ctx, foe))
+        go_and_strike(ctx, bot, foe, stand=near_to(ctx, whereabouts(ctx, foe), 40))
     elif not is_walking(ctx, bot.id) and ctx.random.random() < 0.12:
         if "swiftness" not in mine and ctx.random.random() < 0.2:
             quaff(ctx, bot, "swiftness")
@@ -145,11 +146,19 @@ def about_to_wake(ctx: ReducerContext) -> bool:
     return any(r.wakes_at is not None and r.wakes_at - ctx.now < timedelta(seconds=12) for r in ctx.db[Lair])
 
 
-def go_and_strike(ctx: ReducerContext, bot: Character, target: int, *, around: Point) -> None:
+def in_front_of(ctx: ReducerContext, lair: Point) -> Point:
+    """A spot on the half circle before the lair."""
+    angle = ctx.random.uniform(0.1, 0.9) * math.pi
+    return Point(x=lair.x + round(85 * math.cos(angle)), y=lair.y + round(85 * math.sin(angle)))
+
+
+def go_and_strike(ctx: ReducerContext, bot: Character, target: int, *, stand: Point) -> None:
     """Walk there, or strike when near enough."""
     if distance(whereabouts(ctx, bot.id), whereabouts(ctx, target)) > REACH - 15:
         if not is_walking(ctx, bot.id):
-            stroll(ctx, bot.id, near_to(ctx, around, 60))
+            stroll(ctx, bot.id, stand)
+    elif not is_walking(ctx, bot.id) and ctx.random.random() < 0.08:
+        stroll(ctx, bot.id, stand)
     elif figure(ctx, bot.id).ready_at <= ctx.now and ctx.random.random() < 0.6:
         strike(ctx, bot, target)
 

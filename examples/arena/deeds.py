@@ -34,10 +34,11 @@ HIT_PAUSE = timedelta(milliseconds=800)
 POTIONS = {
     "strength": timedelta(seconds=60),
     "swiftness": timedelta(seconds=30),
-    "regeneration": timedelta(seconds=20),
+    "healing": timedelta(seconds=20),
 }
 POTION_PRICE = 5
 DISPEL_PRICE = 10
+MILLER = "the miller"
 QUEST_REWARD = 40
 QUEST_TIME = timedelta(minutes=10)
 
@@ -224,7 +225,7 @@ def accept_quest(ctx: ReducerContext, giver: u64) -> None:
     """Take on what the miller has to offer, once at a time."""
     hero, miller = me(ctx), character(ctx, giver)
     able(hero)
-    if not is_a(ctx, giver, Role.Folk) or miller.at != the_place("mill"):
+    if not is_a(ctx, giver, Role.Folk) or miller.name != MILLER:
         raise ReducerError(f"{miller.name} has no quest for you")
     need_near(ctx, hero, miller.name, miller.at, REACH)
     if live(ctx, hero.id, "quest") is not None:

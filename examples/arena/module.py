@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from examples.arena import bots, spells, wilds
-from examples.arena.deeds import deeds
+from examples.arena.deeds import MILLER, deeds
 from examples.arena.heroes import heroes
 from examples.arena.lair import DRAGON_STRENGTH, LairInit, lair
 from examples.arena.market import market
@@ -23,7 +23,7 @@ from examples.day_night import Day, day_night
 from examples.patrol import patrol
 from examples.quest import quest
 from examples.respawn import respawn
-from examples.world import Character, Item
+from examples.world import Character, Item, Point
 from gamedb import Module, ReducerContext
 from workflow_module import install
 
@@ -52,7 +52,8 @@ def create(ctx: ReducerContext) -> None:
     ctx.db[Bank].insert(Bank(character_id=keeper.id))
     for kind, (name, at) in PLACES.items():
         ctx.db[Place].insert(Place(kind=kind, name=name, at=at))
-    miller = ctx.db[Character].insert(Character(name="the miller", gold=200, at=the_place("mill")))
+    mill = the_place("mill")
+    miller = ctx.db[Character].insert(Character(name=MILLER, gold=200, at=Point(mill.x + 45, mill.y + 12)))
     settle(ctx, miller, Role.Folk)
     for _ in range(HERBS):
         plant(ctx, ctx.db[Item].insert(Item(kind="herb")))

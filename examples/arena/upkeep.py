@@ -71,7 +71,7 @@ def arrive(ctx: ReducerContext) -> None:
 
 
 def recover(ctx: ReducerContext) -> None:
-    """Those who fell are carried to the fountain; others heal, slowly, or fast with regeneration."""
+    """Those who fell are carried to the fountain; others heal, slowly, or fast with healing."""
     for row in [*everybody(ctx, Role.Hero), *everybody(ctx, Role.Guard)]:
         who = character(ctx, row.character_id)
         if who.hp == 0:
@@ -81,7 +81,7 @@ def recover(ctx: ReducerContext) -> None:
             elif ctx.now - row.fallen_at >= DOWN:
                 rise(ctx, row, who)
         elif who.hp < who.hp_max:
-            potion = sum(e.stacks for e in ctx.db[Effect].where(character_id=who.id) if e.kind == "regeneration")
+            potion = sum(e.stacks for e in ctx.db[Effect].where(character_id=who.id) if e.kind == "healing")
             ctx.db[Character].update(who.replace(hp=min(who.hp_max, who.hp + 1 + 2 * potion)))
 
 

@@ -21,7 +21,7 @@ PAGE := examples/arena/web
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash page test sdk check format fuzz crash bench clean
+.PHONY: help run demo-crash page pictures test sdk check format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,22 +32,25 @@ run: .venv/.ready $(PAGE)/dist/index.html ## Play the arena in a browser, on htt
 demo-crash: .venv/.ready ## Kill the arena in the middle, start it again, and see that everything goes on
 	@$(PY) -m examples.arena.demo_crash
 
-page: .venv/.ready $(PAGE)/dist/index.html ## Test the arena's page in a browser (Chromium), and take its pictures for docs/images
+page: .venv/.ready $(PAGE)/dist/index.html ## Test the page of the arena in a browser (Chromium)
 	@cd $(PAGE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
+
+pictures: ## The same, and keep the pictures in docs/images
+	@ARENA_PICTURES=1 $(MAKE) page
 
 test: .venv/.ready ## Run all tests; with ARGS, those of Python that they choose
 	@$(PY) -m pytest $(ARGS)
-	@$(if $(ARGS),,$(MAKE) sdk)
+	@$(if $(ARGS),,$(MAKE) sdk page)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent
 
-check: .venv/.ready client_ts/node_modules/.ready ## Check format, lint and types
+check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready ## Check format, lint and types
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
 	@cd client_ts && npm run --silent check
-	@if [ -d $(PAGE)/node_modules ]; then cd $(PAGE) && npm run --silent typecheck; fi
+	@cd $(PAGE) && npm run --silent check
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
@@ -67,7 +70,7 @@ bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
 
 clean: ## Remove what was built; data/ stays
-	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist client_ts/node_modules client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment: made once, and again brought up to date when pyproject.toml changes.

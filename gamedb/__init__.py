@@ -15,7 +15,9 @@ from gamedb.context import ProcedureContext, ReducerContext, ViewContext
 from gamedb.database import Database
 from gamedb.errors import (
     ArgumentError,
+    CallFailed,
     ColumnError,
+    ConnectionLost,
     ConstraintError,
     DatabaseClosed,
     DatabaseLocked,
@@ -34,6 +36,7 @@ from gamedb.errors import (
     WireError,
     WriteFailed,
 )
+from gamedb.jobs import WorkerJob
 from gamedb.module import Module
 from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
 from gamedb.store import ReadTable, Table
@@ -63,12 +66,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "AutoInc",
+    "CallFailed",
     "Caller",
     "CheckReport",
     "Clock",
     "ColumnError",
     "Commit",
     "ConnectionId",
+    "ConnectionLost",
     "ConstraintError",
     "Database",
     "DatabaseClosed",
@@ -105,6 +110,7 @@ __all__ = [
     "ViewChange",
     "ViewContext",
     "WireError",
+    "WorkerJob",
     "WriteFailed",
     "f32",
     "i8",

@@ -15,7 +15,9 @@ from gamedb.context import ProcedureContext, ReducerContext, ViewContext
 from gamedb.database import Database
 from gamedb.errors import (
     ArgumentError,
+    CallFailed,
     ColumnError,
+    ConnectionLost,
     ConstraintError,
     DatabaseClosed,
     DatabaseLocked,
@@ -35,6 +37,7 @@ from gamedb.errors import (
     WriteFailed,
 )
 from gamedb.health_report import HealthReport
+from gamedb.jobs import WorkerJob
 from gamedb.module import Module
 from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
 from gamedb.store import ReadTable, Table
@@ -64,12 +67,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "AutoInc",
+    "CallFailed",
     "Caller",
     "CheckReport",
     "Clock",
     "ColumnError",
     "Commit",
     "ConnectionId",
+    "ConnectionLost",
     "ConstraintError",
     "Database",
     "DatabaseClosed",
@@ -107,6 +112,7 @@ __all__ = [
     "ViewChange",
     "ViewContext",
     "WireError",
+    "WorkerJob",
     "WriteFailed",
     "f32",
     "i8",

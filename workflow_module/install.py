@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from gamedb import HealthReport, Module, ProcedureContext, ReducerContext, SchemaError, u32, u64
+from gamedb import HealthReport, Module, ProcedureContext, ReducerContext, SchemaError, WorkerJob, u32, u64
 
 from .checking import report_states
 from .definition import WorkflowDefinition
 from .description import describe_workflows
 from .engine import Engine
 from .generation import add_workflows
+from .leases import Leases
 from .procedures import Procedures
 from .recovery import recover
 from .tables import (
@@ -21,6 +22,7 @@ from .tables import (
     WorkflowAttribute,
     WorkflowEvent,
     WorkflowExpiry,
+    WorkflowQueue,
     WorkflowSignal,
     WorkflowStatus,
     WorkflowSubscription,
@@ -46,6 +48,7 @@ OPENABLE: Final = (
     "workflow_procedure_heartbeat",
     "workflow_procedure_complete",
     "workflow_procedure_fail",
+    "workflow_procedure_release",
 )
 TESTING: Final = ("workflow_start_test", "debug_fire_timer", "debug_send_signal", "debug_complete_procedure")
 
@@ -65,7 +68,8 @@ def install(
     `testing`: also the reducers for tests (manual timers). `access`: names of engine reducers that clients may call
     (`"all"`: every one); by default only in-process code and operators. `retention`: how long finished runs are kept
     (None: for ever); a workflow's own `retention=` goes first. `journal`: keep a timeline in `workflow_event`.
-    `public`: clients may subscribe to the tables.
+    `public`: clients may subscribe to the tables (but for `pending_procedure`, which operators alone may read), and ask
+    for the time that their deadlines are told in.
 
     Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """
@@ -88,6 +92,7 @@ def install(
         raise SchemaError(f"access names {unknown[0]!r}; the reducers that can be opened are {', '.join(known)}")
     engine = Engine(definitions, testing=testing, retention=retention, journal=journal)
     _tables(module, public)
+    _clock(module, public)
     _reducers(module, engine, opened)
     _procedure_reducers(module, engine, opened)
     if testing:
@@ -97,6 +102,7 @@ def install(
     module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
     module.on_describe(lambda: describe_workflows(definitions, testing=testing, journal=journal))
     module.on_health(_parked)
+    module.on_worker(_work)
     module.count_rows(Workflow, "workflow_type", "status")
     module.count_rows(PendingProcedure, "procedure", "status")
     return engine
@@ -112,6 +118,12 @@ def _parked(report: HealthReport) -> None:
     )
 
 
+async def _work(job: WorkerJob) -> None:
+    from .worker import work  # what only workers need
+
+    await work(job)
+
+
 def _tables(module: Module, public: bool) -> None:
     try:
         module.table(public=public, indexes=[("workflow_type", "correlation_id")])(Workflow)
@@ -120,11 +132,20 @@ def _tables(module: Module, public: bool) -> None:
     module.table(public=public, scheduled="workflow_timer_fire")(WorkflowTimer)
     module.table(public=public, indexes=[("workflow_id", "signal", "id")])(WorkflowSignal)
     module.table(public=public, indexes=[("signal", "key"), ("workflow_id", "signal", "key")])(WorkflowSubscription)
-    module.table(public=public, scheduled="workflow_procedure_run")(PendingProcedure)
+    module.table(scheduled="workflow_procedure_run", indexes=[("offered", "id")])(PendingProcedure)
     module.table(public=public)(WorkflowEvent)
     module.table(public=public)(WorkflowAttribute)
+    module.table(WorkflowQueue)
     module.table(scheduled="workflow_expire")(WorkflowExpiry)
     module.table(scheduled="workflow_wake")(WorkflowWake)
+
+
+def _clock(module: Module, public: bool) -> None:
+    @module.procedure(private=not public)
+    async def workflow_now(ctx: ProcedureContext) -> datetime:
+        """The server's time, for clients that show what is left until `due_at`."""
+        with ctx.transaction() as tx:
+            return tx.now
 
 
 def _opening(module: Module, opened: set[str]) -> Callable[[Any], Any]:
@@ -182,6 +203,7 @@ def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
 
 def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> None:
     procedures = Procedures(engine)
+    leases = Leases(engine, procedures)
 
     reducer = _opening(module, opened)
 
@@ -193,21 +215,37 @@ def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> Non
     def workflow_procedure_take(
         ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: u32
     ) -> list[PendingProcedure]:
-        return procedures.take(ctx, queue, worker, lease_seconds, limit)
+        return leases.take(ctx, queue, worker, lease_seconds, limit)
 
     @reducer
-    def workflow_procedure_heartbeat(ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float) -> None:
-        procedures.extend(ctx, pending_id, attempt, lease_seconds)
+    def workflow_procedure_heartbeat(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float, worker: str | None = None
+    ) -> None:
+        leases.extend(ctx, pending_id, attempt, lease_seconds, worker)
 
     @reducer
-    def workflow_procedure_complete(ctx: ReducerContext, pending_id: u64, attempt: u32, result: str) -> None:
-        procedures.complete(ctx, pending_id, attempt, result)
+    def workflow_procedure_complete(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, result: str, worker: str | None = None
+    ) -> None:
+        leases.complete(ctx, pending_id, attempt, result, worker)
 
     @reducer
     def workflow_procedure_fail(
-        ctx: ReducerContext, pending_id: u64, attempt: u32, error_type: str, error: str
+        ctx: ReducerContext,
+        pending_id: u64,
+        attempt: u32,
+        error_type: str,
+        error: str,
+        worker: str | None = None,
+        final: bool = False,
     ) -> None:
-        procedures.fail(ctx, pending_id, attempt, error_type, error)
+        leases.fail(ctx, pending_id, attempt, error_type, error, worker, final)
+
+    @reducer
+    def workflow_procedure_release(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, worker: str | None = None
+    ) -> None:
+        leases.release(ctx, pending_id, attempt, worker)
 
 
 def _test_reducers(module: Module, engine: Engine, opened: set[str]) -> None:

@@ -30,19 +30,25 @@ from rich.table import Table
 
 PLAY_SECONDS: Final = 45.0
 DOWN_SECONDS: Final = 4.0
+CATCH_UP_SECONDS: Final = 2.0
 START_SECONDS_MAX: Final = 60.0
+WIDTH: Final = 110
+"""Of the table, where nobody says how wide the terminal is."""
 NAMES: Final = {
+    "patrol sleep": "walks on",
+    "combat sleep": "strikes back",
+    "respawn sleep": "is back",
     "arrival": "arrives",
-    "breath": "breathes fire",
+    "bite": "bites",
     "end": "ends",
     "enrage": "enrages",
     "expire": "expires",
     "fire_breath": "breathes fire",
     "phase": "changes",
-    "sleep": "looks around",
     "turn": "turn is over",
     "wake": "wakes",
 }
+"""What a timer means, by its name, or by the workflow's and its name."""
 
 
 class Run(NamedTuple):
@@ -62,11 +68,15 @@ class Snapshot(NamedTuple):
 
     at: datetime
     runs: dict[int, Run]
+    ended: frozenset[int]
+    """The workflows that have come to their end."""
 
 
 def main() -> None:
     """Play, kill, look, start, look."""
-    out = Console()
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = WIDTH
     with tempfile.TemporaryDirectory(prefix="arena-") as folder:
         data = Path(folder)
         out.print("[bold]The arena starts.[/] Bots drink, bid, patrol and wake the dragon.")
@@ -78,10 +88,12 @@ def main() -> None:
         out.print(f"[bold red]kill -9[/] at {before.at:%H:%M:%S}. Nobody could save anything.")
         pause(out, DOWN_SECONDS, "It is down")
         with server(data):
+            pause(out, CATCH_UP_SECONDS, "It does what came due")
             after = look(data, datetime.now(UTC))
-            out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, after {after.at - before.at!s:.10} s.")
+            seconds = (after.at - before.at).total_seconds()
+            out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, {seconds:.1f} s later.")
     out.print(comparison(before, after))
-    lost = [run for run in before.runs.values() if run.workflow_id not in after.runs and not is_over(run, after.at)]
+    lost = lost_between(before, after)
     out.print(verdict(before, after, lost))
     sys.exit(1 if lost else 0)
 
@@ -102,11 +114,12 @@ def server(data: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "gamedb", "start", "examples.arena.module:module"]
     command += ["--listen", f"127.0.0.1:{port}", "--data-dir", str(data), "--log-level", "error"]
     root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.DEVNULL
-    )
+    log = data / "server.log"
+    with log.open("ab") as output:
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        process = subprocess.Popen(command, cwd=root, env=environment, stdout=output, stderr=output)
     try:
-        wait_for(f"http://127.0.0.1:{port}/v1/health", process)
+        wait_for(f"http://127.0.0.1:{port}/v1/health", process, log)
         yield process
     finally:
         if process.poll() is None:
@@ -122,16 +135,16 @@ def free_port() -> int:
         return port
 
 
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return when the server answers."""
     until = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise SystemExit(f"the server ended with code {process.returncode}")
+            raise SystemExit(f"the server ended with code {process.returncode}:\n{log.read_text()}")
         with contextlib.suppress(OSError), urlopen(url, timeout=1):
             return
         time.sleep(0.1)
-    raise SystemExit(f"the server did not answer within {START_SECONDS_MAX:.0f} s")
+    raise SystemExit(f"the server did not answer within {START_SECONDS_MAX:.0f} s:\n{log.read_text()}")
 
 
 # --- what the file says
@@ -148,6 +161,7 @@ def look(data: Path, at: datetime) -> Snapshot:
             WHERE w.status = 'Suspended' ORDER BY w.workflow_type, w.id, t.due_at DESC
             """
         ).fetchall()
+        ended = db.execute("SELECT id FROM workflow WHERE status IN ('Completed', 'Cancelled')").fetchall()
         people = dict(db.execute("SELECT id, name FROM character"))
         things = dict(db.execute("SELECT id, kind FROM item"))
     runs = {}
@@ -155,7 +169,7 @@ def look(data: Path, at: datetime) -> Snapshot:
         about = things.get(entity, "") if kind == "auction" else people.get(entity, "")
         moment = None if due is None else datetime.fromisoformat(due)
         runs[workflow_id] = Run(workflow_id, kind, about, step, variables(kind, state), timer or "", moment)
-    return Snapshot(at, runs)
+    return Snapshot(at, runs, frozenset(workflow_id for (workflow_id,) in ended))
 
 
 def variables(kind: str, state: bytes) -> str:
@@ -164,7 +178,7 @@ def variables(kind: str, state: bytes) -> str:
     init = known.get("init") or {}
     match kind:
         case "buff":
-            return f"{init['kind']}, {known['stacks']} stacks"
+            return f"{init['kind']} ×{known['stacks']}"
         case "auction":
             return f"price {known['price']}"
         case "boss_fight":
@@ -195,10 +209,10 @@ def comparison(before: Snapshot, after: Snapshot) -> Table:
             f"{run.kind.replace('_', ' ')} [dim]#{run.workflow_id}[/]",
             run.about,
             changed(run.state, shown.state),
-            NAMES.get(run.timer, run.timer),
+            NAMES.get(f"{run.kind} {run.timer}") or NAMES.get(run.timer, run.timer),
             left(run.due, before.at),
             "" if now is None else left(now.due, after.at),
-            went_on(run, now, after.at),
+            went_on(run, after),
         )
     return table
 
@@ -213,16 +227,19 @@ def left(due: datetime | None, now: datetime) -> str:
     return "" if due is None else f"{(due - now).total_seconds():.1f} s"
 
 
-def is_over(run: Run, now: datetime) -> bool:
-    """Whether its time has come while the server was down, or it hangs on one whose time has."""
-    return run.due is None or run.due <= now
-
-
-def went_on(run: Run, now: Run | None, at: datetime) -> str:
+def went_on(run: Run, after: Snapshot) -> str:
     """What has become of it."""
-    if now is None:
-        return "[yellow]its time came[/]" if is_over(run, at) else "[red]lost[/]"
-    return "[green]goes on[/]" if now.due == run.due else "[green]goes on, next step[/]"
+    now = after.runs.get(run.workflow_id)
+    if now is not None:
+        return "[green]goes on[/]" if now.due == run.due else "[green]goes on, next step[/]"
+    if run.workflow_id not in after.ended:
+        return "[red]lost[/]"
+    return "[yellow]its time came[/]" if run.due is not None and run.due <= after.at else "[yellow]is done[/]"
+
+
+def lost_between(before: Snapshot, after: Snapshot) -> list[Run]:
+    """What was running, and neither runs nor has ended."""
+    return [run for n, run in before.runs.items() if n not in after.runs and n not in after.ended]
 
 
 def verdict(before: Snapshot, after: Snapshot, lost: list[Run]) -> str:
@@ -232,7 +249,7 @@ def verdict(before: Snapshot, after: Snapshot, lost: list[Run]) -> str:
         return f"[bold red]{len(lost)} of {len(before.runs)} workflows were lost.[/]"
     return (
         f"[bold green]Nothing was lost:[/] {kept} of {len(before.runs)} workflows go on, "
-        f"{len(before.runs) - kept} ended at their time while the arena was down or just after it came back."
+        f"{len(before.runs) - kept} came to their end while the arena was down or just after."
     )
 
 

@@ -7,7 +7,6 @@ is reported. Until then the rows stay as they were, and whatever else arrives wa
 
 from __future__ import annotations
 
-import enum
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,68 +14,17 @@ from typing import Any, Final
 
 import msgspec
 
-from gamedb.client.cache import Change, Part, TableCache
+from gamedb.client.cache import Part, TableCache
+from gamedb.client.events import Applied, Ended, Event, Opened, QuerySet, Settled, State
 from gamedb.client.remote import Remote, RemoteFunction
 from gamedb.columns import column_type
 from gamedb.errors import CallFailed, ConnectionLost, GamedbError, QueryError, ReducerError, UnknownName, WireError
-from gamedb.types import ConnectionId, Identity
 from gamedb.wire import messages
 from gamedb.wire.bsatn import Codec, codec
 
 _log: Final = logging.getLogger("gamedb.client")
 _TEXT: Final = codec(column_type(str, "the text of an error"))
 _ID_COUNT: Final = 2**32
-
-
-class State(enum.Enum):
-    """Where a query set is in its life."""
-
-    WAITING = enum.auto()
-    LIVE = enum.auto()
-    ENDING = enum.auto()
-    ENDED = enum.auto()
-
-
-class QuerySet:
-    """Queries that are subscribed to together."""
-
-    def __init__(self, queries: Sequence[str]) -> None:
-        self.queries = list(queries)
-        self.state = State.WAITING
-        self.id: int | None = None
-        """On this connection; `None` when it was not asked for on it."""
-
-
-class Opened(msgspec.Struct, frozen=True):
-    """The server has greeted the client."""
-
-    identity: Identity
-    connection_id: ConnectionId
-    token: str
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """A call or a one-off query has its answer: `value`, or `error`."""
-
-    request_id: int
-    value: Any = None
-    error: GamedbError | None = None
-
-
-class Applied(msgspec.Struct, frozen=True):
-    """The rows of a query set are there for the first time."""
-
-    query_set: QuerySet
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """A query set is over: as it was asked for, or with an error."""
-
-    query_set: QuerySet
-    error: QueryError | None = None
-
-
-Event = Change[Any] | Opened | Settled | Applied | Ended
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -185,7 +133,7 @@ class Core:
 
     def lost(self) -> list[Event]:
         """The connection is gone: calls without an answer fail, query sets wait for the next one."""
-        events, self._held = self._held, []
+        events = self._drop_resuming()
         self.ready = False
         self.output.clear()
         self._fresh = None
@@ -201,6 +149,14 @@ class Core:
             if query_set.state is State.ENDING:
                 events.extend(self._end(query_set))
         return events
+
+    def _drop_resuming(self) -> list[Event]:
+        """What had come when the connection was lost before all was known: rows that nobody saw are forgotten."""
+        held, self._held = self._held, []
+        for event in held:
+            if isinstance(event, Applied) and event.query_set.state is State.LIVE:
+                event.query_set.state = State.WAITING
+        return [event for event in held if not isinstance(event, Opened | Applied)]
 
     def _take(self, message: messages.ServerMessage) -> list[Event]:
         if isinstance(message, messages.InitialConnection):
@@ -239,7 +195,8 @@ class Core:
         self.tables = fresh
         held, self._held = self._held, []
         opened = [event for event in held if isinstance(event, Opened)]
-        return [*opened, *changes, *(event for event in held if not isinstance(event, Opened))]
+        others = [event for event in held if not isinstance(event, Opened) and not _is_over(event)]
+        return [*opened, *changes, *others]
 
     # --- rows
 
@@ -337,6 +294,11 @@ class Core:
             self._by_id.pop(query_set.id, None)
             self._awaited.discard(query_set.id)
         return [Ended(query_set, error)]
+
+
+def _is_over(event: Event) -> bool:
+    """Whether a query set that had its rows has ended meanwhile."""
+    return isinstance(event, Applied) and event.query_set.state is State.ENDED
 
 
 def _empty(remote: Remote) -> dict[str, TableCache]:

@@ -118,7 +118,7 @@ class Remote:
         if function is not None and isinstance(function.returns, ProductType):
             _compare(f"view {name!r}", product, function.returns)
             shown = function.returns
-        self._add(_schema(name, shown, keys[0] if len(keys) == 1 else None), product)
+        self._add(_schema(name, shown, keys[0] if len(keys) == 1 and keys[0] in shown.fields else None), product)
 
     def _add(self, schema: TableSchema, product: ProductType) -> RemoteTable:
         found = self.tables[schema.name] = RemoteTable(schema, row_codec(schema))

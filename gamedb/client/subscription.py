@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from gamedb.client.core import QuerySet, State
+from gamedb.client.events import QuerySet, State
 from gamedb.client.tables import run
 from gamedb.errors import GamedbError, QueryError
 
@@ -44,6 +44,11 @@ class Subscription:
     async def unsubscribe(self) -> None:
         """End it; returns when its rows are gone from the tables. Twice is once."""
         await self._unsubscribe(self)
+
+    def begin(self) -> None:
+        """Its rows are there. For the client itself."""
+        if not self.applied.done():
+            self.applied.set_result(None)
 
     def finish(self, error: GamedbError | None) -> None:
         """It is over. For the client itself."""

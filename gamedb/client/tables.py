@@ -72,18 +72,18 @@ class ClientTable(Generic[R]):
 
     def on_insert(self, callback: Callable[[R], object]) -> Undo:
         """Call back with each row that comes; gives the function that ends it."""
-        return _add(self._on_insert, callback)
+        return add(self._on_insert, callback)
 
     def on_update(self, callback: Callable[[R, R], object]) -> Undo:
         """Call back with the old and the new row of each that changes; gives the function that ends it.
 
         Tables without a primary key have no updates: the old row goes, and the new one comes.
         """
-        return _add(self._on_update, callback)
+        return add(self._on_update, callback)
 
     def on_delete(self, callback: Callable[[R], object]) -> Undo:
         """Call back with each row that goes; gives the function that ends it."""
-        return _add(self._on_delete, callback)
+        return add(self._on_delete, callback)
 
     def changes(self) -> Changes[R]:
         """What happens to the rows from now on: `async for change in table.changes()`.
@@ -161,7 +161,8 @@ class Changes(Generic[R]):
 F = TypeVar("F")
 
 
-def _add(callbacks: list[F], callback: F) -> Undo:
+def add(callbacks: list[F], callback: F) -> Undo:
+    """Call back from now on; gives the function that ends it."""
     callbacks.append(callback)
 
     def undo() -> None:

@@ -55,6 +55,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("workflow_procedure_heartbeat", (1, 1, 1.0)),
     ("workflow_procedure_complete", (1, 1, "1")),
     ("workflow_procedure_fail", (1, 1, "E", "e")),
+    ("workflow_procedure_release", (1, 1)),
     ("workflow_start_test", ("plain", None, None, '{"n": 1}')),
     ("debug_fire_timer", (1, "end")),
     ("debug_send_signal", (1, "Stop", "{}")),
@@ -93,6 +94,12 @@ def test_access_all_opens_everything_that_can_be_opened_but_no_scheduled_reducer
     for name in ("workflow_timer_fire", "workflow_wake", "workflow_expire", "workflow_procedure_run"):
         with pytest.raises((NotAllowed, UnknownName)):
             alice.call(name, fired)
+
+
+def test_who_may_see_deadlines_may_ask_for_the_time() -> None:
+    assert Game([plain]).db.caller(ALICE).call_procedure("workflow_now") == START
+    with pytest.raises(NotAllowed):
+        Game([plain], public=False).db.caller(ALICE).call_procedure("workflow_now")
 
 
 def test_access_that_names_something_else_is_refused_at_once() -> None:

@@ -140,6 +140,7 @@ export function WorldProvider({ children }: { children: ReactNode }) {
       const fresh = worldOf(latest.current);
       setWorld((old) => (fresh.live || !old.known ? fresh : { ...old, live: false }));
     }, PUBLISH_MS);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- each part of `raw`, and not the object, which is always new
   }, Object.values(raw));
   useEffect(
     () => () => {

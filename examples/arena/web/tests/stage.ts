@@ -9,9 +9,10 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 
 const ROOT = resolve(import.meta.dirname, '../../../..');
 const DIST = resolve(import.meta.dirname, '../dist');
-export const IMAGES = join(ROOT, 'docs/images');
+/** Where pictures go: into the documentation when it is asked for, else they are only taken. */
+export const IMAGES = process.env.ARENA_PICTURES ? join(ROOT, 'docs/images') : mkdtempSync(join(tmpdir(), 'arena-pictures-'));
 
-const CHROMIUM = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+export const CHROMIUM = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (path) => path !== undefined && existsSync(path),
 );
 const PYTHON = process.env.GAMEDB_PYTHON ?? [join(ROOT, '.venv/bin/python')].find(existsSync) ?? 'python3';

@@ -7,6 +7,7 @@ import {
   SubscriptionBuilderImpl as __SubscriptionBuilderImpl,
   convertToAccessorMap as __convertToAccessorMap,
   makeQueryBuilder as __makeQueryBuilder,
+  procedureSchema as __procedureSchema,
   procedures as __procedures,
   reducerSchema as __reducerSchema,
   reducers as __reducers,
@@ -37,6 +38,7 @@ import RenameReducer from './rename_reducer';
 import SayReducer from './say_reducer';
 import SellReducer from './sell_reducer';
 import WithdrawReducer from './withdraw_reducer';
+import * as WorkflowNowProcedure from './workflow_now_procedure';
 import BankRow from './bank_table';
 import CharacterRow from './character_table';
 import ChatRow from './chat_table';
@@ -48,7 +50,6 @@ import HeldGoldRow from './held_gold_table';
 import ItemRow from './item_table';
 import LairRow from './lair_table';
 import LotRow from './lot_table';
-import PendingProcedureRow from './pending_procedure_table';
 import PlaceRow from './place_table';
 import RaidMemberRow from './raid_member_table';
 import WalkRow from './walk_table';
@@ -172,17 +173,6 @@ const tablesSchema = __schema({
       { name: 'lot_auction_id_key', constraint: 'unique', columns: ['auctionId'] },
     ],
   }, LotRow),
-  pendingProcedure: __table({
-    name: 'pending_procedure',
-    indexes: [
-      { accessor: 'id', name: 'pending_procedure_id_idx_btree', algorithm: 'btree', columns: ['id'] },
-      { accessor: 'queue', name: 'pending_procedure_queue_idx_btree', algorithm: 'btree', columns: ['queue'] },
-      { accessor: 'workflow_id', name: 'pending_procedure_workflow_id_idx_btree', algorithm: 'btree', columns: ['workflowId'] },
-    ],
-    constraints: [
-      { name: 'pending_procedure_id_key', constraint: 'unique', columns: ['id'] },
-    ],
-  }, PendingProcedureRow),
   place: __table({
     name: 'place',
     indexes: [
@@ -309,7 +299,9 @@ const reducersSchema = __reducers(
 );
 
 /** All procedures, with their parameters and results. */
-const proceduresSchema = __procedures();
+const proceduresSchema = __procedures(
+  __procedureSchema('workflow_now', WorkflowNowProcedure.params, WorkflowNowProcedure.returnType),
+);
 
 const REMOTE_MODULE = {
   versionInfo: {

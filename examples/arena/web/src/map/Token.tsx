@@ -96,7 +96,7 @@ export const Token = memo(function Token(props: Props) {
   );
 });
 
-const LETTERS_MAX = 44;
+const LETTERS_MAX = 64;
 
 /** What somebody says, over their head. */
 export function Bubble({ who, kind, text, place }: { who: Character; kind: Kind; text: string; place: Placing }) {

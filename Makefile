@@ -70,7 +70,7 @@ bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
 
 clean: ## Remove what was built; data/ stays
-	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist client_ts/node_modules client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment: made once, and again brought up to date when pyproject.toml changes.

@@ -1,6 +1,14 @@
 import { defineConfig } from 'vitest/config';
 
+const source = (file: string) => new URL(`./src/${file}`, import.meta.url).pathname;
+
 export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^gamedb-client\/react$/, replacement: source('react.ts') },
+      { find: /^gamedb-client$/, replacement: source('index.ts') },
+    ],
+  },
   test: {
     include: ['tests/**/*.test.{ts,tsx}'],
     globalSetup: ['tests/sdk/setup.ts'],

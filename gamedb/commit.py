@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, cast
 
 from gamedb.columns import from_micros
 from gamedb.schema import Row, TableSchema
-from gamedb.store import RowChange
+from gamedb.store import RowChange, TableData
 from gamedb.types import Identity
 
 R = TypeVar("R", bound=Row)
@@ -47,10 +47,15 @@ class TableChanges(Generic[R]):
 class Commit:
     """One committed transaction."""
 
-    __slots__ = ("_micros", "caller", "changes", "reducer", "tx_id")
+    __slots__ = ("_changed", "_changes", "_micros", "caller", "reducer", "tx_id")
 
     def __init__(
-        self, tx_id: int, micros: int, caller: Identity, reducer: str, changes: Mapping[str, TableChanges[Row]]
+        self,
+        tx_id: int,
+        micros: int,
+        caller: Identity,
+        reducer: str,
+        changed: Sequence[tuple[TableData, Sequence[RowChange]]],
     ) -> None:
         self.tx_id = tx_id
         """Counts up by one from transaction to transaction that changes anything."""
@@ -58,8 +63,18 @@ class Commit:
         self.caller = caller
         self.reducer = reducer
         """The name of the function that ran; empty for a bare `db.transaction()`."""
-        self.changes = changes
+        self._changed = changed
+        self._changes: dict[str, TableChanges[Row]] | None = None
+
+    @property
+    def changes(self) -> Mapping[str, TableChanges[Row]]:
         """The changed tables by name."""
+        changes = self._changes
+        if changes is None:  # not before somebody asks: many commits concern nobody
+            changes = self._changes = {}
+            for table, rows in self._changed:
+                changes[table.schema.name] = TableChanges(table.schema, rows)
+        return changes
 
     @property
     def micros(self) -> int:

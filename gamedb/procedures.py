@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
-from typing import Any
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
 
 from gamedb.context import ProcedureContext
 from gamedb.errors import ColumnError, TransactionError
 from gamedb.functions import Function
 from gamedb.transactions import Transactions
 from gamedb.types import ConnectionId, Identity
+
+THREADS_MAX: Final = 64
+"""Sync procedures of the process that run at the same time beside a loop; more wait for one of them to end."""
+
+_threads = ThreadPoolExecutor(THREADS_MAX, "gamedb-procedure")  # asyncio's own few are for short work
 
 
 async def run_async(
@@ -24,7 +31,8 @@ async def run_async(
     ctx = ProcedureContext(db, function.name, sender or db.identity, connection_id)
     if function.is_async:
         return _result(function, await function.invoke(ctx, *arguments))
-    return _result(function, await asyncio.to_thread(function.invoke, ctx, *arguments))
+    work = partial(contextvars.copy_context().run, function.invoke, ctx, *arguments)
+    return _result(function, await asyncio.get_running_loop().run_in_executor(_threads, work))
 
 
 def run(
@@ -51,7 +59,7 @@ def run(
             f"procedure {function.name!r} is async and was called in a callback inside an asyncio loop, where it "
             "could never begin; start it after the callback: loop.call_soon(...)"
         )
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
+    with ThreadPoolExecutor(1) as pool:  # a loop is running here: use another thread's
         return _result(function, pool.submit(asyncio.run, function.invoke(ctx, *arguments)).result())
 
 

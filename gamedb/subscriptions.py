@@ -16,7 +16,7 @@ import msgspec
 
 from gamedb.bags import without
 from gamedb.columns import exact_function
-from gamedb.commit import Commit, TableChanges
+from gamedb.commit import Commit
 from gamedb.functions import Function
 from gamedb.schema import Row
 from gamedb.store import ReadTables, RowChange, Store, TableData
@@ -154,18 +154,16 @@ class Subscriptions:
         self, tx_id: int, micros: int, caller: Identity, name: str, changes: list[tuple[TableData, list[RowChange]]]
     ) -> None:
         """Take a commit in; `deliver` follows when its transaction is over."""
-        tables: dict[str, TableChanges[Row]] = {}
-        for table, rows in changes:
-            schema = table.schema
-            tables[schema.name] = TableChanges(schema, rows)  # bare, as a subscripted class costs more to call
-        commit = Commit(tx_id, micros, caller, name, tables)
+        commit = Commit(tx_id, micros, caller, name, changes)
         for observer in self._observers:
             try:
                 observer(commit)
             except Exception as error:
                 self._host.report_failure("an observer of commits", error)
         if self._subscriptions:
-            self._unsettled.extend([(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(tables)])
+            self._unsettled.extend(
+                [(s, commit) for s in self._subscriptions if not s.tables.isdisjoint(commit.changes)]
+            )
 
     def deliver(self) -> None:
         """Tell everybody about the commit that was taken in.
@@ -174,6 +172,8 @@ class Subscriptions:
         a callback hears of later commits only. A callback that commits lengthens the queue. What ends the program
         (a SystemExit, a Ctrl-C) costs only the subscriber whom it hits the commit; the others get it next time.
         """
+        if not self._unsettled and not self._queue:
+            return
         while self._unsettled:
             subscription, commit = self._unsettled.popleft()
             delivery = subscription.prepare(commit)

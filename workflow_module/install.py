@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from gamedb import Module, ProcedureContext, ReducerContext, SchemaError, u32, u64
@@ -60,7 +60,7 @@ def install(
     `testing`: also the reducers for tests (manual timers). `access`: names of engine reducers that clients may call
     (`"all"`: every one); by default only in-process code and operators. `retention`: how long finished runs are kept
     (None: for ever); a workflow's own `retention=` goes first. `journal`: keep a timeline in `workflow_event`.
-    `public`: clients may subscribe to the tables.
+    `public`: clients may subscribe to the tables, and ask for the time that their deadlines are told in.
 
     Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """
@@ -83,6 +83,7 @@ def install(
         raise SchemaError(f"access names {unknown[0]!r}; the reducers that can be opened are {', '.join(known)}")
     engine = Engine(definitions, testing=testing, retention=retention, journal=journal)
     _tables(module, public)
+    _clock(module, public)
     _reducers(module, engine, opened)
     _procedure_reducers(module, engine, opened)
     if testing:
@@ -108,6 +109,14 @@ def _tables(module: Module, public: bool) -> None:
     module.table(public=public)(WorkflowAttribute)
     module.table(scheduled="workflow_expire")(WorkflowExpiry)
     module.table(scheduled="workflow_wake")(WorkflowWake)
+
+
+def _clock(module: Module, public: bool) -> None:
+    @module.procedure(private=not public)
+    async def workflow_now(ctx: ProcedureContext) -> datetime:
+        """The server's time, for clients that show what is left until `due_at`."""
+        with ctx.transaction() as tx:
+            return tx.now
 
 
 def _opening(module: Module, opened: set[str]) -> Callable[[Any], Any]:

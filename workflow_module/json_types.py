@@ -18,6 +18,8 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
+from gamedb import i64, i128, i256, u64, u128, u256
+
 from .codec import codec_for
 from .codec.base import _registered, type_name
 from .structs import Json
@@ -35,6 +37,9 @@ _PLAIN: Final[dict[Any, str]] = {
 }
 
 HELPERS: Final = {
+    "Big": """/** A whole number. JSON.parse rounds those beyond 2^53; gamedb-client gives a bigint for them. */
+export type Big = number | bigint;
+""",
     "Float": """/** A number; those that JSON has no form for are text. */
 export type Float = number | 'inf' | '-inf' | 'nan';
 """,
@@ -85,7 +90,7 @@ class JsonTypes:
             return self._helper(_PLAIN[annotation])
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is typing.Annotated:
-            return self.of(args[0])
+            return self._helper("Big") if _is_big(annotation) else self.of(args[0])
         if hasattr(annotation, "__supertype__"):
             return self.of(annotation.__supertype__)
         if hasattr(annotation, "__value__"):
@@ -187,6 +192,11 @@ class JsonTypes:
             tag = name if names[name] == 1 else f"{name}#{names[name]}"
             parts.append(f"{{ $type: {_literal(tag)}; value: {self.of(member)} }}")
         return [*parts, "null"] if type(None) in members else parts
+
+
+def _is_big(annotation: Any) -> bool:
+    """Whether this is one of `u64`, `i64`... whose values JavaScript's numbers cannot all be."""
+    return annotation in (u64, u128, u256, i64, i128, i256)
 
 
 def _is_hashable(annotation: Any) -> bool:

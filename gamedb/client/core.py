@@ -133,7 +133,7 @@ class Core:
 
     def lost(self) -> list[Event]:
         """The connection is gone: calls without an answer fail, query sets wait for the next one."""
-        events, self._held = self._held, []
+        events = self._drop_resuming()
         self.ready = False
         self.output.clear()
         self._fresh = None
@@ -149,6 +149,14 @@ class Core:
             if query_set.state is State.ENDING:
                 events.extend(self._end(query_set))
         return events
+
+    def _drop_resuming(self) -> list[Event]:
+        """What had come when the connection was lost before all was known: rows that nobody saw are forgotten."""
+        held, self._held = self._held, []
+        for event in held:
+            if isinstance(event, Applied) and event.query_set.state is State.LIVE:
+                event.query_set.state = State.WAITING
+        return [event for event in held if not isinstance(event, Opened | Applied)]
 
     def _take(self, message: messages.ServerMessage) -> list[Event]:
         if isinstance(message, messages.InitialConnection):
@@ -187,7 +195,8 @@ class Core:
         self.tables = fresh
         held, self._held = self._held, []
         opened = [event for event in held if isinstance(event, Opened)]
-        return [*opened, *changes, *(event for event in held if not isinstance(event, Opened))]
+        others = [event for event in held if not isinstance(event, Opened) and not _is_over(event)]
+        return [*opened, *changes, *others]
 
     # --- rows
 
@@ -285,6 +294,11 @@ class Core:
             self._by_id.pop(query_set.id, None)
             self._awaited.discard(query_set.id)
         return [Ended(query_set, error)]
+
+
+def _is_over(event: Event) -> bool:
+    """Whether a query set that had its rows has ended meanwhile."""
+    return isinstance(event, Applied) and event.query_set.state is State.ENDED
 
 
 def _empty(remote: Remote) -> dict[str, TableCache]:

@@ -108,6 +108,8 @@ class Link:
             return error
         finally:
             self._connection = None
+            if connection is not None:
+                connection.abort()  # if it is still open, something went wrong here
         raise AssertionError("reading ends with an error")
 
     async def _read(self, core: Core, connection: Connection) -> None:

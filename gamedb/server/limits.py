@@ -26,7 +26,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long the first answers of a query set may take, as all else waits for them; a set that takes longer fails."""
     rows_max: int = 1_000_000
     """Rows that a query gives at once; one that would give more fails."""
-    procedures_max: int = 64
+    procedures_max: int = 1_000
     """Procedures of a connection that run at the same time; one more fails with an error of its own."""
     ping_seconds: float = 15.0
     """How often a connection is asked for a sign of life."""

@@ -461,6 +461,21 @@ def test_procedures_can_be_called_inside_a_running_loop(procedures: Database) ->
     assert procedures.read(Log).count() == 4
 
 
+def test_many_procedures_that_block_run_beside_a_loop_at_the_same_time() -> None:
+    module = Module("blocking")
+    together = threading.Barrier(40)
+
+    @module.procedure
+    def meet(ctx: ProcedureContext) -> u64:
+        return together.wait(30)
+
+    async def main(db: Database) -> list[int]:
+        return await asyncio.gather(*(db.call_procedure_async("meet") for _ in range(40)))
+
+    with Database(module) as db:
+        assert sorted(asyncio.run(main(db))) == list(range(40))
+
+
 def test_a_result_of_another_type_is_an_error_naming_the_procedure(procedures: Database) -> None:
     with pytest.raises(TypeError, match="procedure 'wrong' returned something else than it declares: result: 256"):
         procedures.call_procedure("wrong")

@@ -118,7 +118,7 @@ def chain_of(length: int) -> Any:
 
 
 @given(THOUGHTS)
-def test_rows_go_through_json_and_bytes(row: Thought) -> None:
+def test_rows_go_through_json_and_bytes_property(row: Thought) -> None:
     for column in table_schema(Thought).columns:
         text = msgspec.json.encode(column.type.to_json(getattr(row, column.name)))
         back = column.type.from_json(msgspec.json.decode(text), "v")
@@ -134,7 +134,7 @@ def test_rows_go_through_json_and_bytes(row: Thought) -> None:
 
 @settings(max_examples=max(1, int(os.environ.get("GAMEDB_FUZZ_STEPS", "1000")) // 50))
 @given(st.lists(THOUGHTS, max_size=4, unique_by=lambda row: row.id))
-def test_rows_come_back_from_a_file(tmp_path_factory: pytest.TempPathFactory, rows: list[Thought]) -> None:
+def test_rows_come_back_from_a_file_property(tmp_path_factory: pytest.TempPathFactory, rows: list[Thought]) -> None:
     module = Module("thoughts")
     module.table(Thought)
     path = tmp_path_factory.mktemp("thoughts") / "game.db"

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { fetch } from 'undici';
 
 export const REPOSITORY = path.resolve(import.meta.dirname, '../../..');
 export const PYTHON = process.env['GAMEDB_PYTHON'] ?? path.join(REPOSITORY, '.venv/bin/python');

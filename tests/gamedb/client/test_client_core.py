@@ -268,7 +268,7 @@ def test_a_second_loss_before_all_is_known() -> None:
     feed(core, GREETING)
     answered, unanswered = call(core), call(core)
     feed(core, m.reducer_ok(answered, 1, b"", []))
-    events = [event for event in core.lost() if isinstance(event, Settled)]
+    events: list[Any] = core.lost()
     assert [(event.request_id, event.error is None) for event in events] == [(answered, True), (unanswered, False)]
     assert rows(core) == [ANN]
     assert query_set.state is State.LIVE
@@ -276,6 +276,21 @@ def test_a_second_loss_before_all_is_known() -> None:
     [message] = sent(core)
     assert isinstance(message, m.Subscribe)
     assert len(feed(core, m.subscribe_applied(message.request_id, message.query_set_id, rows_of(ANN, BOB)))) == 2
+
+
+def test_a_set_that_was_answered_before_a_second_loss_waits_on() -> None:
+    core = new_core()
+    subscribed(core, ANN)
+    core.lost()
+    feed(core, GREETING)
+    query_set = core.subscribe(["SELECT * FROM tile"])
+    feed(core, m.subscribe_applied(2, 2, rows_of(Tile(x=1))))
+    assert core.lost() == []
+    assert (query_set.state, rows(core, "tile")) == (State.WAITING, [])
+    sent(core)
+    feed(core, GREETING)
+    feed(core, m.subscribe_applied(3, 3, rows_of(ANN)))
+    assert feed(core, m.subscribe_applied(4, 4, rows_of(Tile(x=1))))[-1] == Applied(query_set)
 
 
 def test_query_sets_begin_and_end_without_a_connection() -> None:

@@ -300,6 +300,27 @@ def test_bad_messages_end_the_connection_not_the_client(payload: Any) -> None:
     run(scenario)
 
 
+def test_a_fault_of_the_client_itself_ends_the_connection_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with scripted() as script, connected(script) as (client, accepted):
+            lost = Happened()
+            client.on_disconnect(lost)
+            with monkeypatch.context() as patch:
+                patch.setattr("gamedb.client.core.Core._update", lambda *_: 1 / 0)
+                await accepted.send(m.transaction_update([]))
+                [(error,)] = await lost.wait(1)
+            assert "ZeroDivisionError" in str(error)
+            assert await accepted.closed() == 1006
+            await script.accept()
+            await client.wait_connected()
+
+    with caplog.at_level(logging.ERROR, logger="gamedb.client"):
+        run(scenario)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
 def test_a_server_that_came_back_with_other_tables_ends_the_client() -> None:
     async def scenario() -> None:
         async with scripted() as script, connected(script, module=None) as (client, accepted):

@@ -216,7 +216,7 @@ def test_who_comes_second_gets_all_rows_and_nobody_else_anything(asked: Asked) -
     third = asked.open("SELECT * FROM player WHERE hp = 100", BOB)
     assert third.rows() == rows
     assert asked.deltas == []
-    assert asked.matcher.commit(Commit(99, 0, ANN, "", {})) == []
+    assert asked.matcher.commit(Commit(99, 0, ANN, "", [])) == []
 
 
 # --- what costs nothing

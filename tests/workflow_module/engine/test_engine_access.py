@@ -95,6 +95,12 @@ def test_access_all_opens_everything_that_can_be_opened_but_no_scheduled_reducer
             alice.call(name, fired)
 
 
+def test_who_may_see_deadlines_may_ask_for_the_time() -> None:
+    assert Game([plain]).db.caller(ALICE).call_procedure("workflow_now") == START
+    with pytest.raises(NotAllowed):
+        Game([plain], public=False).db.caller(ALICE).call_procedure("workflow_now")
+
+
 def test_access_that_names_something_else_is_refused_at_once() -> None:
     for wrong in (["workflow_strat"], ["workflow_timer_fire"], ["debug_fire_timer"]):
         with pytest.raises(SchemaError, match=wrong[0]):

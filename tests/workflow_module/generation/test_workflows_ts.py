@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from gamedb import Module, SchemaError
+from gamedb import Module, SchemaError, i64, u32, u64
 from gamedb.codegen.typescript import typescript
 from workflow_module import (
     Json,
@@ -223,6 +223,9 @@ TYPES: list[tuple[Any, Any, str]] = [
     (Item | Fire, Fire(heat=1), "{ $type: 'Item'; value: Item } | { $type: 'Fire'; value: Fire }"),
     (str | bytes | None, b"", "{ $type: 'str'; value: string } | { $type: 'bytes'; value: string } | null"),
     (Annotated[int, "meters"], 5, "number"),
+    (u32, 5, "number"),
+    (u64, 2**64 - 1, "Big"),
+    (list[i64 | None], [-(2**63), None], "(Big | null)[]"),
     (range, range(3), "[number, number, number]"),
     (Json, {"a": [1]}, "Json"),
     (ValueError, ValueError("x"), "StoredException"),

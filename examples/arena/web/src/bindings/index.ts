@@ -7,6 +7,7 @@ import {
   SubscriptionBuilderImpl as __SubscriptionBuilderImpl,
   convertToAccessorMap as __convertToAccessorMap,
   makeQueryBuilder as __makeQueryBuilder,
+  procedureSchema as __procedureSchema,
   procedures as __procedures,
   reducerSchema as __reducerSchema,
   reducers as __reducers,
@@ -37,6 +38,7 @@ import RenameReducer from './rename_reducer';
 import SayReducer from './say_reducer';
 import SellReducer from './sell_reducer';
 import WithdrawReducer from './withdraw_reducer';
+import * as WorkflowNowProcedure from './workflow_now_procedure';
 import BankRow from './bank_table';
 import CharacterRow from './character_table';
 import ChatRow from './chat_table';
@@ -309,7 +311,9 @@ const reducersSchema = __reducers(
 );
 
 /** All procedures, with their parameters and results. */
-const proceduresSchema = __procedures();
+const proceduresSchema = __procedures(
+  __procedureSchema('workflow_now', WorkflowNowProcedure.params, WorkflowNowProcedure.returnType),
+);
 
 const REMOTE_MODULE = {
   versionInfo: {

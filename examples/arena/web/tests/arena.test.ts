@@ -189,11 +189,15 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
       const boss = page.getByTestId('boss');
       await boss.waitFor({ timeout: 60_000 });
       const first = await number(boss, 'data-phase');
+      for (const potion of ['healing', 'healing', 'healing', 'strength', 'strength']) {
+        await page.getByTestId(`drink-${potion}`).click();
+      }
       await page.getByTestId('join-fight').click();
       await eventually(async () => (await boss.count()) > 0 && (await number(boss, 'data-phase')) !== first, 120_000);
       if (first === 1) {
         await page.getByTestId('minions').locator('.minion').first().waitFor();
         await page.locator('[data-testid=boss][data-phase="3"]').waitFor({ timeout: 60_000 });
+        await page.getByTestId('drink-healing').click();
       }
       if (await page.locator('[data-testid=boss][data-phase="3"]').count()) {
         await page.getByTestId('breath').waitFor({ timeout: 20_000 }).catch(() => undefined); // unless it was quicker

@@ -27,7 +27,7 @@ export function HeroPanel() {
           <Name me={me} />
           <div className="meter meter-life meter-big" data-testid="life">
             <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
-            <span>{me.hp === 0 ? 'Fallen. You will wake at the fountain.' : `${me.hp} / ${me.hpMax}`}</span>
+            <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
           </div>
           <Bag things={things} onSell={setSelling} />
         </div>
@@ -63,7 +63,7 @@ export function HeroFoot() {
       <div className="hero-foot-body">
         <div className="meter meter-life meter-big">
           <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
-          <span>{me.hp === 0 ? 'Fallen. You will wake at the fountain.' : `${me.hp} / ${me.hpMax}`}</span>
+          <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
         </div>
         <div className="for-boss">
           <Buffs world={world} me={me} />

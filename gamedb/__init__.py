@@ -36,6 +36,7 @@ from gamedb.errors import (
     WireError,
     WriteFailed,
 )
+from gamedb.jobs import WorkerJob
 from gamedb.module import Module
 from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
 from gamedb.store import ReadTable, Table
@@ -109,6 +110,7 @@ __all__ = [
     "ViewChange",
     "ViewContext",
     "WireError",
+    "WorkerJob",
     "WriteFailed",
     "f32",
     "i8",

@@ -48,6 +48,13 @@ class Callables:
 
     def allow(self, function: Function, sender: Identity | None) -> None:
         """`NotAllowed` when the function is not for this caller; None is the database itself."""
+        if function.queue is not None and sender is not None:
+            raise NotAllowed(runs_elsewhere(function))
         if function.private and sender is not None and sender not in self.operators:
             what = f"a lifecycle {function.kind}" if function.lifecycle else f"a private or scheduled {function.kind}"
             raise NotAllowed(f"{function.name!r} is {what}; only the database itself and operators may call it")
+
+
+def runs_elsewhere(function: Function) -> str:
+    """Why nobody may call a procedure that has a queue."""
+    return f"{function.name!r} runs in the workers of queue {function.queue!r} only; it cannot be called directly"

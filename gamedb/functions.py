@@ -45,7 +45,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     is_async: bool = False
     lifecycle: Lifecycle | None = None
     private: bool = False
-    """Not for clients: lifecycle and scheduled functions, and what is declared `private=True`."""
+    """Not for clients: lifecycle and scheduled functions, procedures with a queue, what is declared `private=True`."""
     returns: ColumnType | None = None
     """The type of a procedure's result (`None`: it has none), or of the rows of a view."""
     row: type[Row] | None = None
@@ -54,6 +54,8 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a view gives a list (otherwise a row or `None`)."""
     public: bool = True
     """Whether clients may subscribe to a view."""
+    queue: str | None = None
+    """The queue from which workers in other processes take the calls of a procedure; `None`: it runs here."""
 
     def arguments_from(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The canonical arguments of an in-process call; `ArgumentError` names what does not fit."""
@@ -122,6 +124,7 @@ def declare(
     lifecycle: Lifecycle | None = None,
     private: bool = False,
     public: bool = True,
+    queue: str | None = None,
     scope: Names = None,
 ) -> Function:
     """Read a decorated function; `SchemaError` says what a game function cannot have."""
@@ -131,6 +134,8 @@ def declare(
     hints = resolve_hints(function, where, scope)
     _check_shape(function, kind, where)
     parameters = _parameters(function, hints, where, scope)
+    if queue == "":
+        raise SchemaError(f"{where}: queue='' is no name; give one, such as queue=\"llm\"")
     if lifecycle is not None and parameters:
         raise SchemaError(f"{where}: a lifecycle reducer takes the context alone, not {parameters[0].name!r}")
     returned = hints.get("return", type(None))
@@ -151,11 +156,12 @@ def declare(
         invoke=_invoker(function, parameters),
         is_async=inspect.iscoroutinefunction(function),
         lifecycle=lifecycle,
-        private=private or lifecycle is not None,
+        private=private or lifecycle is not None or queue is not None,
         returns=returns,
         row=row,
         many=many,
         public=public,
+        queue=queue,
     )
 
 

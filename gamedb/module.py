@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gamedb.checking import CheckReport
     from gamedb.codegen.files import Generation
     from gamedb.context import ReducerContext
+    from gamedb.jobs import WorkerJob
 
 C = TypeVar("C", bound=type[Row])
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     openings: list[Callable[[ReducerContext], object]]
     generators: list[Callable[[Generation], None]]
     row_counts: list[RowCount]
+    workers: list[Callable[[WorkerJob], Awaitable[None]]]
 
 
 class Module:
@@ -82,6 +84,7 @@ class Module:
         self._openings: list[Callable[[ReducerContext], object]] = []
         self._generators: list[Callable[[Generation], None]] = []
         self._row_counts: list[RowCount] = []
+        self._workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -159,10 +162,18 @@ class Module:
     @overload
     def procedure(self, function: F, /) -> F: ...
     @overload
-    def procedure(self, *, name: str | None = ..., private: bool = ...) -> Callable[[F], F]: ...
-    def procedure(self, function: Any = None, *, name: str | None = None, private: bool = False) -> Any:
-        """Register a function that may wait, do I/O and return a value; it opens transactions itself."""
-        return self._register(function, "procedure", name=name, private=private)
+    def procedure(
+        self, *, name: str | None = ..., private: bool = ..., queue: str | None = ...
+    ) -> Callable[[F], F]: ...
+    def procedure(
+        self, function: Any = None, *, name: str | None = None, private: bool = False, queue: str | None = None
+    ) -> Any:
+        """Register a function that may wait, do I/O and return a value; it opens transactions itself.
+
+        `queue`: workers in other processes take its calls from this queue (see `gamedb worker`), so clients cannot
+        call it; who leaves calls there is the matter of a library, such as workflows.
+        """
+        return self._register(function, "procedure", name=name, private=private, queue=queue)
 
     @overload
     def view(self, function: F, /) -> F: ...
@@ -245,6 +256,15 @@ class Module:
         self._generators.append(function)
         return function
 
+    def on_worker(self, function: Callable[[WorkerJob], Awaitable[None]]) -> Callable[[WorkerJob], Awaitable[None]]:
+        """Let `function` do work of this module in other processes: what `gamedb worker` runs.
+
+        For libraries that leave work in rows. The function takes it with `job.client` from `job.queues` until
+        `job.stopping` is set, gives back what it cannot finish in `job.drain_seconds`, and returns.
+        """
+        self._workers.append(function)
+        return function
+
     def count_rows(self, row: type[Row], *by: str) -> None:
         """Let servers show in their metrics how many rows of a table there are for each value of these columns.
 
@@ -274,6 +294,7 @@ class Module:
         openings: list[Callable[[ReducerContext], object]] = []
         generators: list[Callable[[Generation], None]] = []
         row_counts: list[RowCount] = []
+        workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         owners: dict[str, str] = {}
         for module in self._modules():
             for schema in module._tables:
@@ -297,6 +318,7 @@ class Module:
             openings += module._openings
             row_counts += module._row_counts
             generators += module._generators
+            workers += module._workers
         for name in functions:
             if functions[name].kind == "view" and name in tables:
                 raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
@@ -316,6 +338,7 @@ class Module:
             openings=openings,
             generators=generators,
             row_counts=row_counts,
+            workers=workers,
         )
 
     def _modules(self) -> list[Module]:
@@ -369,6 +392,10 @@ def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:
     if len(kinds) != 1 or not isinstance(kinds[0], ProductType) or kinds[0].cls is not schema.row:
         raise SchemaError(
             f"{where}: {function.kind} {name!r} must take the row alone: def {name}(ctx, timer: {schema.row.__name__})"
+        )
+    if function.queue is not None:
+        raise SchemaError(
+            f"{where}: procedure {name!r} runs in workers (queue={function.queue!r}), which nothing fires"
         )
     return msgspec.structs.replace(function, private=True)
 

@@ -18,6 +18,7 @@ from .armed import (
     SignalLeaf,
     TimerLeaf,
 )
+from .queues import NEVER, ring
 from .tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
 from .tracebacks import error_line
 from .waits import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from .run import Run
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-NEVER: Final = datetime.max.replace(tzinfo=UTC)
 NEVER_MICROS: Final = (NEVER - EPOCH) // timedelta(microseconds=1)
 
 
@@ -129,13 +129,15 @@ def child_ended(run: Run, leaf: ChildLeaf) -> bool:
 
 def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
     backoff = wait.backoff
+    queue = wait.queue if wait.queue is not None else run.engine.declared_queue(run.ctx, wait.procedure)
     pending = run.ctx.db[PendingProcedure].insert(
         PendingProcedure(
-            scheduled_at=run.now if wait.queue is None else NEVER,
+            scheduled_at=run.now if queue is None else NEVER,
             workflow_id=row.id,
             procedure=wait.procedure,
             arguments=f"[{bytes(wait.args).decode()},{bytes(wait.kwargs).decode()}]",
-            queue=wait.queue,
+            queue=queue,
+            offered=queue,
             attempts_max=wait.attempts,
             backoff_first_seconds=backoff.first.total_seconds(),
             backoff_factor=backoff.factor,
@@ -147,6 +149,8 @@ def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
             created_at=run.now,
         )
     )
+    if queue is not None:
+        ring(run.ctx, queue)
     return CallLeaf(pending.id, wait.procedure)
 
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from .armed import CallLeaf, ChildLeaf, Node, Ready, decode_node, encode_node, forget_choice, leaves, remember
-from .arming import NEVER
 from .errors import ProcedureFailed
+from .queues import NEVER, offered
 from .refusals import UnknownWorkflow
 from .tables import (
     PendingProcedure,
@@ -190,8 +190,8 @@ def retry_calls(run: Run, row: Workflow) -> Workflow:
         pending = table.get(leaf.id) if isinstance(leaf, CallLeaf) and leaf.failure is not None else None
         if pending is not None and isinstance(leaf, CallLeaf):
             leaf.ready = leaf.failure = None
-            at = run.now if pending.queue is None else NEVER
-            table.update(pending.replace(scheduled_at=at, status=ProcedureStatus.Pending, attempt=1))
+            again = pending.replace(scheduled_at=run.now, status=ProcedureStatus.Pending, attempt=1)
+            table.update(again if pending.queue is None else offered(run.ctx, again))
     forget_choice(node)
     return run.workflows.update(row.replace(wait_data=encode_node(node)))
 

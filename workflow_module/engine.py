@@ -60,6 +60,7 @@ class Engine:
         self._last: tuple[Mapping[str, Any] | None, Engine] = (None, self)
         """The functions of the module that ran last, and whose engine works there."""
         self._procedures: dict[str, Any] | None = None
+        self._queues: dict[str, str] | None = None
         self.attempts: dict[int, Callable[[], object]] = {}
         """For each attempt that runs in this process, by its pending procedure: look whether it is still wanted."""
 
@@ -280,6 +281,17 @@ class Engine:
             for definition in self.definitions.values():
                 self._procedures.update(definition.procedures)
         return self._procedures
+
+    def declared_queue(self, ctx: ReducerContext, name: str) -> str | None:
+        """The queue that `@module.procedure(queue=...)` gave a procedure; None: it runs in this process."""
+        if self._queues is None:
+            declared = {f.function: f.queue for f in ctx.functions.values() if f.queue is not None}
+            self._queues = {}
+            for key, procedure in self.procedures.items():
+                queue = declared.get(getattr(procedure, "function", procedure))
+                if queue is not None:
+                    self._queues[key] = queue
+        return self._queues.get(name)
 
     def procedure(self, name: str) -> Any:
         """The procedure of this name; `UnknownProcedure` when no workflow calls it."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from gamedb import Module, ProcedureContext, ReducerContext, SchemaError, u32, u64
+from gamedb import Module, ProcedureContext, ReducerContext, SchemaError, WorkerJob, u32, u64
 
 from .checking import report_states
 from .definition import WorkflowDefinition
 from .engine import Engine
 from .generation import add_workflows
+from .leases import Leases
 from .procedures import Procedures
 from .recovery import recover
 from .tables import (
@@ -20,6 +21,7 @@ from .tables import (
     WorkflowAttribute,
     WorkflowEvent,
     WorkflowExpiry,
+    WorkflowQueue,
     WorkflowSignal,
     WorkflowSubscription,
     WorkflowTimer,
@@ -41,6 +43,7 @@ OPENABLE: Final = (
     "workflow_procedure_heartbeat",
     "workflow_procedure_complete",
     "workflow_procedure_fail",
+    "workflow_procedure_release",
 )
 TESTING: Final = ("workflow_start_test", "debug_fire_timer", "debug_send_signal", "debug_complete_procedure")
 
@@ -60,7 +63,8 @@ def install(
     `testing`: also the reducers for tests (manual timers). `access`: names of engine reducers that clients may call
     (`"all"`: every one); by default only in-process code and operators. `retention`: how long finished runs are kept
     (None: for ever); a workflow's own `retention=` goes first. `journal`: keep a timeline in `workflow_event`.
-    `public`: clients may subscribe to the tables, and ask for the time that their deadlines are told in.
+    `public`: clients may subscribe to the tables (but for `pending_procedure`, which operators alone may read), and ask
+    for the time that their deadlines are told in.
 
     Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """
@@ -91,9 +95,16 @@ def install(
     module.on_check(lambda report: report_states(engine, report))
     module.on_open(lambda ctx: recover(engine, ctx))
     module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
+    module.on_worker(_work)
     module.count_rows(Workflow, "workflow_type", "status")
     module.count_rows(PendingProcedure, "procedure", "status")
     return engine
+
+
+async def _work(job: WorkerJob) -> None:
+    from .worker import work  # what only workers need
+
+    await work(job)
 
 
 def _tables(module: Module, public: bool) -> None:
@@ -104,9 +115,10 @@ def _tables(module: Module, public: bool) -> None:
     module.table(public=public, scheduled="workflow_timer_fire")(WorkflowTimer)
     module.table(public=public, indexes=[("workflow_id", "signal", "id")])(WorkflowSignal)
     module.table(public=public, indexes=[("signal", "key"), ("workflow_id", "signal", "key")])(WorkflowSubscription)
-    module.table(public=public, scheduled="workflow_procedure_run")(PendingProcedure)
+    module.table(scheduled="workflow_procedure_run", indexes=[("offered", "id")])(PendingProcedure)
     module.table(public=public)(WorkflowEvent)
     module.table(public=public)(WorkflowAttribute)
+    module.table(WorkflowQueue)
     module.table(scheduled="workflow_expire")(WorkflowExpiry)
     module.table(scheduled="workflow_wake")(WorkflowWake)
 
@@ -174,6 +186,7 @@ def _reducers(module: Module, engine: Engine, opened: set[str]) -> None:
 
 def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> None:
     procedures = Procedures(engine)
+    leases = Leases(engine, procedures)
 
     reducer = _opening(module, opened)
 
@@ -185,21 +198,37 @@ def _procedure_reducers(module: Module, engine: Engine, opened: set[str]) -> Non
     def workflow_procedure_take(
         ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: u32
     ) -> list[PendingProcedure]:
-        return procedures.take(ctx, queue, worker, lease_seconds, limit)
+        return leases.take(ctx, queue, worker, lease_seconds, limit)
 
     @reducer
-    def workflow_procedure_heartbeat(ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float) -> None:
-        procedures.extend(ctx, pending_id, attempt, lease_seconds)
+    def workflow_procedure_heartbeat(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, lease_seconds: float, worker: str | None = None
+    ) -> None:
+        leases.extend(ctx, pending_id, attempt, lease_seconds, worker)
 
     @reducer
-    def workflow_procedure_complete(ctx: ReducerContext, pending_id: u64, attempt: u32, result: str) -> None:
-        procedures.complete(ctx, pending_id, attempt, result)
+    def workflow_procedure_complete(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, result: str, worker: str | None = None
+    ) -> None:
+        leases.complete(ctx, pending_id, attempt, result, worker)
 
     @reducer
     def workflow_procedure_fail(
-        ctx: ReducerContext, pending_id: u64, attempt: u32, error_type: str, error: str
+        ctx: ReducerContext,
+        pending_id: u64,
+        attempt: u32,
+        error_type: str,
+        error: str,
+        worker: str | None = None,
+        final: bool = False,
     ) -> None:
-        procedures.fail(ctx, pending_id, attempt, error_type, error)
+        leases.fail(ctx, pending_id, attempt, error_type, error, worker, final)
+
+    @reducer
+    def workflow_procedure_release(
+        ctx: ReducerContext, pending_id: u64, attempt: u32, worker: str | None = None
+    ) -> None:
+        leases.release(ctx, pending_id, attempt, worker)
 
 
 def _test_reducers(module: Module, engine: Engine, opened: set[str]) -> None:

@@ -204,6 +204,8 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
     for option, limit in (("timeout", timeout), ("heartbeat", heartbeat)):
         if limit is not None and not isinstance(limit, timedelta):
             raise _no_duration(f"call({option}=...)", limit)
+    if queue == "":
+        raise ValueError("queue='' is no name; leave it out to run the procedure in this process")
     if not isinstance(backoff, (Backoff, timedelta)):
         raise _no_duration("call(backoff=...)", backoff)
     called = str(getattr(procedure, "name", None) or procedure.__name__)

@@ -1,4 +1,4 @@
-"""Runs pending procedures: attempts, backoff, timeouts, heartbeats, and leases for workers elsewhere.
+"""Runs pending procedures: attempts, backoff, timeouts, heartbeats. For workers elsewhere see `leases` and `worker`.
 
 A pending procedure is a scheduled row: `gamedb`'s scheduler starts its attempts, also after a crash. Each attempt runs
 outside of transactions; what came of it is written in one. Results of an attempt that is not the present one are
@@ -12,26 +12,28 @@ import contextlib
 import inspect
 import time
 import weakref
-from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Concatenate, Final, ParamSpec, overload
 
 import msgspec
 
-from gamedb import ProcedureContext, ReducerContext
+from gamedb import ProcedureContext, ReducerContext, UnknownName
 
-from .arming import NEVER
 from .codec import decode, encode
 from .definition import procedure_result
 from .engine import Engine
 from .errors import StateError
 from .language import parameter_types
-from .refusals import BadPayload, UnknownProcedure
+from .queues import offered, parked
+from .refusals import BadPayload
 from .tables import PendingProcedure, ProcedureStatus
 from .threads import Threads
 from .timeline import note_for
 from .tracebacks import error_text
 from .waits import Backoff
+
+P = ParamSpec("P")
 
 SYNC_ATTEMPTS_MAX: Final = 32
 """How many sync procedures run at once; more wait for their turn."""
@@ -51,6 +53,10 @@ class StepContext(ProcedureContext):
 
     def __init__(self, ctx: ProcedureContext, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
         self.share(ctx, pending.procedure)
+        self.begin(pending, unwanted)
+
+    def begin(self, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
+        """Take what is of this attempt alone. For those who make one."""
         self.workflow_id = pending.workflow_id
         self.attempt = pending.attempt
         self.step_key = pending.step_key
@@ -63,6 +69,16 @@ class StepContext(ProcedureContext):
         """Whether nobody waits for the result any more; an async procedure is cancelled, a sync one may look."""
         return self._unwanted.is_set()
 
+    @overload
+    async def call(self, reducer: Callable[Concatenate[Any, P], Any], /, *args: P.args, **kwargs: P.kwargs) -> None: ...
+    @overload
+    async def call(self, reducer: str, /, *args: Any, **kwargs: Any) -> None: ...
+    async def call(self, reducer: Any, /, *args: Any, **kwargs: Any) -> None:
+        """Call a reducer of the game, wherever the procedure runs. `ReducerError` has the text of a refusal."""
+        with self.transaction() as tx:
+            function = found_reducer(tx.functions, reducer)
+            function.invoke(tx, *function.arguments_from(args, kwargs))
+
     def heartbeat(self) -> None:
         """Say that the attempt is alive; one with a `heartbeat=` fails when it is silent for longer."""
         self._beat = time.monotonic()
@@ -71,6 +87,20 @@ class StepContext(ProcedureContext):
     def silent_seconds(self) -> float:
         """How long the attempt has said nothing."""
         return time.monotonic() - self._beat
+
+
+def found_reducer(functions: Mapping[str, Any], reducer: Any) -> Any:
+    """The declared reducer of this name, or that is this function."""
+    for function in functions.values():
+        if function.kind == "reducer" and function.lifecycle is None and reducer in (function.name, function.function):
+            return function
+    raise UnknownName(f"the game has no reducer {getattr(reducer, '__name__', reducer)!r}")
+
+
+def is_final(pending: PendingProcedure, error: Exception) -> bool:
+    """Whether an error ends the call, though attempts are left."""
+    names = [f"{cls.__module__}:{cls.__qualname__}" for cls in type(error).__mro__]
+    return isinstance(error, StateError) or any(name in names for name in pending.non_retryable)
 
 
 class AttemptTimeout(Exception):
@@ -114,17 +144,17 @@ class Procedures:
             if pending is None or pending.scheduled_at != scheduled.scheduled_at:
                 return
             if not self._engine.has_code(tx, pending.workflow_id):  # `recover` lets it go on when the code is back
-                tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
+                tx.db[PendingProcedure].update(parked(pending))
                 return
             if pending.queue is not None:
                 if pending.status is ProcedureStatus.Running:
-                    self._failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
+                    self.failed(tx, pending, "LeaseExpired", f"worker {pending.worker!r} did not answer in time")
                 else:  # the pause before its next attempt is over
-                    tx.db[PendingProcedure].update(pending.replace(scheduled_at=NEVER))
+                    tx.db[PendingProcedure].update(offered(tx, pending))
                 return
         try:
             await ctx.durable()  # or a crash could undo the call, and make it again with another step_key
-            result = await self._call(StepContext(ctx, pending, unwanted), pending, unwanted)
+            result = await self.call(StepContext(ctx, pending, unwanted), pending, unwanted)
             with ctx.transaction() as tx:
                 current = self._engine.pending(tx, pending.id, pending.attempt)
                 if current is not None:
@@ -133,8 +163,8 @@ class Procedures:
         except Exception as error:
             self._record_failure(ctx, pending, error)
 
-    async def _call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event) -> str:
-        """The result as JSON."""
+    async def call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event) -> str:
+        """The result of one attempt as JSON; raises what the procedure raised, or why it was ended."""
         function = self._engine.procedure(pending.procedure)
         function = getattr(function, "function", function)
         args, kwargs = _arguments(function, pending.arguments)
@@ -155,16 +185,13 @@ class Procedures:
         return self._rooms[loop]
 
     def _record_failure(self, ctx: ProcedureContext, pending: PendingProcedure, error: Exception) -> None:
-        names = [f"{cls.__module__}:{cls.__qualname__}" for cls in type(error).__mro__]
-        final = isinstance(error, StateError) or any(name in names for name in pending.non_retryable)
+        final = is_final(pending, error)
         with ctx.transaction() as tx:
             current = self._engine.pending(tx, pending.id, pending.attempt)
             if current is not None:
-                self._failed(tx, current, type(error).__name__, error_text(error), final=final)
+                self.failed(tx, current, type(error).__name__, error_text(error), final=final)
 
-    # --- for both
-
-    def _failed(
+    def failed(
         self, tx: ReducerContext, pending: PendingProcedure, error_type: str, error: str, *, final: bool = False
     ) -> None:
         """An attempt has failed: plan the next one, or give up."""
@@ -199,54 +226,6 @@ class Procedures:
         )
         note_for(self._engine.run(tx), pending.workflow_id, "attempt_failed", f"{pending.procedure}: {text}")
 
-    # --- elsewhere
-
-    def take(
-        self, ctx: ReducerContext, queue: str, worker: str, lease_seconds: float, limit: int
-    ) -> list[PendingProcedure]:
-        """Give a worker up to `limit` calls of a queue, oldest first, each for so long."""
-        waiting = [
-            p
-            for p in ctx.db[PendingProcedure].where(queue=queue)
-            if p.status is ProcedureStatus.Pending and _may_start(p, ctx.now)
-        ]
-        lease_end = ctx.now + timedelta(seconds=lease_seconds)
-        table = ctx.db[PendingProcedure]
-        return [
-            table.update(pending.replace(status=ProcedureStatus.Running, worker=worker, scheduled_at=lease_end))
-            for pending in sorted(waiting, key=lambda p: p.id)[:limit]
-        ]
-
-    def extend(self, ctx: ReducerContext, pending_id: int, attempt: int, lease_seconds: float) -> None:
-        """A worker is alive: its lease begins anew."""
-        pending = self._leased(ctx, pending_id, attempt)
-        ctx.db[PendingProcedure].update(pending.replace(scheduled_at=ctx.now + timedelta(seconds=lease_seconds)))
-
-    def complete(self, ctx: ReducerContext, pending_id: int, attempt: int, result: str) -> None:
-        """An attempt of a worker has returned."""
-        self._leased(ctx, pending_id, attempt)
-        self._engine.complete_procedure(ctx, pending_id, result)
-
-    def fail(self, ctx: ReducerContext, pending_id: int, attempt: int, error_type: str, error: str) -> None:
-        """An attempt of a worker has failed. `error_type` is the name of a class, or `module:qualname`."""
-        pending = self._leased(ctx, pending_id, attempt)
-        final = any(error_type in (name, name.rpartition(":")[2]) for name in pending.non_retryable)
-        self._failed(ctx, pending, error_type, error, final=final)
-
-    def _leased(self, ctx: ReducerContext, pending_id: int, attempt: int) -> PendingProcedure:
-        pending = self._engine.pending(ctx, pending_id, attempt)
-        if pending is None:
-            raise UnknownProcedure(
-                f"attempt {attempt} of pending procedure {pending_id} is over: it ended, failed, or was cancelled"
-            )
-        return pending
-
-
-def _may_start(pending: PendingProcedure, now: datetime) -> bool:
-    """Whether a call of a queue is not in the pause between two attempts."""
-    at = pending.scheduled_at
-    return at == NEVER or (isinstance(at, datetime) and at <= now)
-
 
 def _arguments(function: Any, text: str) -> tuple[list[Any], dict[str, Any]]:
     """The typed arguments; `BadPayload` when the procedure's parameters have changed so that they do not fit."""
@@ -277,6 +256,7 @@ async def _watched(
     work: asyncio.Future[Any], unwanted: asyncio.Event, step: StepContext, pending: PendingProcedure
 ) -> Any:
     """The result of an attempt, unless it takes too long or nobody waits for it any more: then it is cancelled."""
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody looks at what is abandoned
     try:
         return await _limited(work, unwanted, step, pending)
     finally:

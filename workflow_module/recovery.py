@@ -8,15 +8,17 @@ no code of workflows: those that have to go on get a row in `workflow_wake`.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from gamedb import ReducerContext
 
 from .armed import CallLeaf, ChildLeaf, Node, deadlines, decode_node, encode_node, evaluate, leaves
-from .arming import NEVER, child_ended, set_timers
+from .arming import child_ended, set_timers
 from .endings import FINISHED, failed
 from .errors import StateMismatch
 from .inbox import RunFacts
+from .queues import NEVER, offered
 from .run import Run
 from .tables import (
     PendingProcedure,
@@ -31,6 +33,9 @@ from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
+
+LEASE_GRACE: Final = timedelta(minutes=1)
+"""How long workers have, after an opening, to come back."""
 
 
 def recover(engine: Engine, ctx: ReducerContext) -> None:
@@ -119,17 +124,25 @@ def _repair_timers(run: Run, row: Workflow, node: Node) -> None:
 
 
 def _calls(run: Run) -> None:
-    """Calls that nobody waits for go; those that had to wait for their code go on."""
+    """Calls that nobody waits for go; those that had to wait for their code go on.
+
+    Workers could not say that they live while nobody heard them: their leases end some time after now.
+    """
     table = run.ctx.db[PendingProcedure]
     for pending in list(table):
         row = run.workflows.get(pending.workflow_id)
         if row is None or row.status in FINISHED:
             run.ctx.log.error("call %d of %s belonged to no workflow, and was dropped", pending.id, pending.procedure)
             table.delete(pending.id)
+        elif pending.status is ProcedureStatus.Running:
+            grace = run.now + LEASE_GRACE
+            if isinstance(pending.scheduled_at, datetime) and pending.scheduled_at < grace:
+                table.update(pending.replace(scheduled_at=grace))
         elif (
-            pending.queue is None
+            pending.offered is None
             and pending.scheduled_at == NEVER
             and pending.status is ProcedureStatus.Pending
             and row.workflow_type in run.engine.definitions
         ):
-            table.update(pending.replace(scheduled_at=run.now))
+            again = pending.replace(scheduled_at=run.now)
+            table.update(again if pending.queue is None else offered(run.ctx, again))

@@ -29,6 +29,10 @@ class UnknownProcedure(WorkflowError):
     """No pending procedure has this id: it ended, was cancelled, or never was."""
 
 
+class BadLease(WorkflowError):
+    """A lease that cannot be had: too long, or for nobody."""
+
+
 class BadPayload(WorkflowError):
     """An init, payload or result that does not fit its type; the text has the JSON path."""
 

@@ -107,6 +107,7 @@ class PendingProcedure(Row):
     arguments: str
     """JSON: an array of the arguments by position and an object of those by name."""
     queue: Index[str | None] = None
+    """The workers that run it are those of this queue; None: this process runs it."""
     status: ProcedureStatus = ProcedureStatus.Pending
     attempt: u32 = 1
     """The number of the attempt that is next, or running."""
@@ -119,9 +120,20 @@ class PendingProcedure(Row):
     non_retryable: list[str] = msgspec.field(default_factory=list)
     step_key: str
     """The same for all attempts of this call."""
-    worker: str | None = None
+    worker: Index[str | None] = None
+    """The worker that has it."""
     last_error: str | None = None
     created_at: datetime
+    offered: str | None = None
+    """Its queue while a worker may take it, or else None."""
+
+
+class WorkflowQueue(Row):
+    """The bell of a queue: it changes whenever a call can be taken."""
+
+    name: PrimaryKey[str]
+    offers: u64
+    """How often that was, so far."""
 
 
 class WorkflowEvent(Row):

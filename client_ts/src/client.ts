@@ -11,6 +11,7 @@ import { timerQuery, workflowQuery, type WorkflowFilter } from './queries.js';
 import { isOver, runOf, timerOf, type WorkflowRun, type WorkflowTimer } from './run.js';
 import type {
   AnyWorkflows,
+  InitArguments,
   InitOf,
   KindOf,
   NameIn,
@@ -55,6 +56,11 @@ export function workflowId<K extends string>(_workflow: WorkflowDefinition<K>, i
   return id as WorkflowId<K>;
 }
 
+/** `crypto.randomUUID` is there on https and localhost only. */
+function freshId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /**
  * The workflows of a game.
  *
@@ -84,8 +90,7 @@ export class WorkflowClient<W extends WorkflowsShape<W> = AnyWorkflows> {
   /** Starts a workflow. */
   async start<K extends NameIn<W>>(
     workflow: WorkflowDefinition<K>,
-    init: InitOf<W, K>,
-    options: StartOptions = {},
+    ...[init, options]: InitArguments<InitOf<W, K>, StartOptions>
   ): Promise<StartedWorkflow<K>> {
     return this.#start('workflowStart', workflow.type, init, options);
   }
@@ -93,8 +98,7 @@ export class WorkflowClient<W extends WorkflowsShape<W> = AnyWorkflows> {
   /** Starts a workflow in manual mode: its timers fire by `debugFireTimer` only. */
   async startTest<K extends NameIn<W>>(
     workflow: WorkflowDefinition<K>,
-    init: InitOf<W, K>,
-    options: StartOptions = {},
+    ...[init, options]: InitArguments<InitOf<W, K>, StartOptions>
   ): Promise<StartedWorkflow<K>> {
     return this.#start('workflowStartTest', workflow.type, init, options);
   }
@@ -102,10 +106,10 @@ export class WorkflowClient<W extends WorkflowsShape<W> = AnyWorkflows> {
   async #start<K extends NameIn<W>>(
     reducer: 'workflowStart' | 'workflowStartTest',
     type: K,
-    init: InitOf<W, K>,
-    options: StartOptions,
+    init: unknown,
+    options: StartOptions = {},
   ): Promise<StartedWorkflow<K>> {
-    const correlationId = options.correlationId ?? crypto.randomUUID();
+    const correlationId = options.correlationId ?? freshId();
     const query = workflowQuery(this.connection, { type, correlationId });
     // Subscribed and called at once: the row is there when the call is answered, and its id is not told otherwise.
     const live = this.#link.acquire(query);

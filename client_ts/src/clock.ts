@@ -7,7 +7,7 @@ import type { Timestamp } from 'spacetimedb';
 /** How many questions one synchronisation asks; the answer that was fastest counts. */
 const QUESTIONS = 3;
 /** After so long clocks may have drifted apart, or this computer may have slept. */
-const FRESH_MS = 60_000;
+const FRESH_MS = 30_000;
 
 export class ServerClock {
   readonly #ask: () => Promise<Timestamp>;

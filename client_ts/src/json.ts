@@ -3,28 +3,26 @@
  * they become `bigint`, and a `bigint` is written as a number. Pure functions.
  */
 
+/** What a whole number beyond 2^53 has at least; JSON without it is parsed as ever. */
+const MANY_DIGITS = /\d{16}/;
 const MARK = '\u0000';
 /** Strings and numbers of a JSON text. Strings are matched so that digits inside them are left alone. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** Parses JSON; whole numbers beyond ±(2^53 - 1) become `bigint`. Throws `SyntaxError`. */
 export function parseJson(text: string): unknown {
-  let marked = false;
-  const safe = text.replace(TOKEN, (token) => {
-    if (token.startsWith('"')) {
-      // A string of the game's own that begins like a mark gets one more.
-      return token.startsWith('"\\u0000') ? `"\\u0000${token.slice(1)}` : token;
-    }
-    if (token.length < 16 || /[.eE]/.test(token) || Number.isSafeInteger(Number(token))) {
-      return token;
-    }
-    marked = true;
-    return `"\\u0000${token}"`;
-  });
-  if (!marked && safe === text) {
+  if (!MANY_DIGITS.test(text)) {
     return JSON.parse(text);
   }
-  return JSON.parse(safe, (_key, value: unknown) => {
+  // Large numbers become strings with a mark; a string of the game's own that begins like one gets a mark more.
+  const marked = text.replace(TOKEN, (token: string, colon: string | undefined) => {
+    if (token.startsWith('"')) {
+      return colon === undefined && token.startsWith('"\\u0000') ? `"\\u0000${token.slice(1)}` : token;
+    }
+    const isLarge = token.length >= 16 && !/[.eE]/.test(token) && !Number.isSafeInteger(Number(token));
+    return isLarge ? `"\\u0000${token}"` : token;
+  });
+  return JSON.parse(marked, (_key, value: unknown) => {
     if (typeof value !== 'string' || !value.startsWith(MARK)) {
       return value;
     }
@@ -33,10 +31,16 @@ export function parseJson(text: string): unknown {
   });
 }
 
-/** Writes JSON, with each `bigint` as a number. Members that are `undefined` are left out. */
+/**
+ * Writes JSON, with each `bigint` as a number, and `inf`, `-inf` and `nan` as the engine has them. Members that are
+ * `undefined` are left out.
+ */
 export function writeJson(value: unknown): string {
   if (typeof value === 'bigint') {
     return String(value);
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return Number.isNaN(value) ? '"nan"' : value > 0 ? '"inf"' : '"-inf"';
   }
   if (typeof value !== 'object' || value === null) {
     return JSON.stringify(value) ?? 'null';

@@ -9,8 +9,9 @@ import { LiveRows, type Query } from './live.js';
 
 const links = new WeakMap<WorkflowConnection, Link>();
 
-/** What a connection of the SDK has at run time; its types keep it private. */
+/** What a connection of the SDK has at run time; its types keep the callbacks private. */
 interface Observable {
+  readonly isSocketClosed?: boolean;
   onDisconnect?(callback: (context: unknown, error?: unknown) => void): void;
   onConnectError?(callback: (context: unknown, error?: unknown) => void): void;
 }
@@ -37,6 +38,14 @@ export class Link {
     const end = (_context: unknown, error?: unknown) => this.end(error);
     observable.onDisconnect?.(end);
     observable.onConnectError?.(end);
+    this.#look();
+  }
+
+  /** A socket can be closed without having told anybody: before this was made, or while a page was frozen. */
+  #look(): void {
+    if ((this.connection as unknown as Observable).isSocketClosed === true) {
+      this.end();
+    }
   }
 
   end(cause?: unknown): void {
@@ -61,6 +70,7 @@ export class Link {
 
   /** Starts something, and gives its promise; it rejects when the connection ends. */
   pending<T>(begin: () => Promise<T>): Promise<T> {
+    this.#look();
     return new Promise((resolve, reject) => {
       if (this.ended !== undefined) {
         reject(this.ended);

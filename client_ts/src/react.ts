@@ -30,7 +30,7 @@ export interface WorkflowHooks<W extends WorkflowsShape<W>> {
   useWorkflows<K extends NameIn<W> = NameIn<W>>(
     filter: WorkflowFilter<K>,
   ): readonly [readonly WorkflowRun<W, K>[], boolean];
-  /** A timer with the time that remains, counting down; `undefined` when the workflow does not wait for it. */
+  /** A timer with the time that remains, counting down; `undefined` when the workflow does not wait for it, or nothing is known yet. */
   useTimer<I extends bigint, T extends TimerOf<W, KindOf<W, I>>>(
     id: I | undefined,
     name: T,
@@ -127,7 +127,7 @@ export function useWorkflows<W extends WorkflowsShape<W> = AnyWorkflows, K exten
   return [items as unknown as readonly WorkflowRun<W, K>[], isReady];
 }
 
-/** A timer with the time that remains, counting down; `undefined` when the workflow does not wait for it. */
+/** A timer with the time that remains, counting down; `undefined` when the workflow does not wait for it, or nothing is known yet. */
 export function useTimer<
   W extends WorkflowsShape<W> = AnyWorkflows,
   I extends bigint = bigint,

@@ -66,5 +66,9 @@ export type PayloadOf<W, K, S> = K extends keyof W
       : never
     : never
   : never;
+/** An init as an argument: it may be left out where the workflow takes none. */
+export type InitArguments<I, Options> = [null] extends [I]
+  ? [init?: I, options?: Options]
+  : [init: I, options?: Options];
 /** A payload as a last argument: it may be left out when all its fields may. */
 export type PayloadArgument<P> = [Record<string, never>] extends [P] ? [payload?: P] : [payload: P];

@@ -23,6 +23,7 @@ from gamedb.cli.logs import logs
 from gamedb.cli.output import help_text
 from gamedb.cli.sql import sql
 from gamedb.cli.start import start
+from gamedb.cli.worker import worker
 
 app = typer.Typer(
     name="gamedb",
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (init, start, dev, call, sql, logs, describe, check, generate):
+for _command in (init, start, dev, call, sql, logs, worker, describe, check, generate):
     app.command(help=help_text(_command))(_command)
 app.add_typer(token.app, name="token", help="The owner's token, new identities, new signing keys.")
 

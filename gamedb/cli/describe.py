@@ -101,6 +101,8 @@ def _plain_function(function: Function) -> dict[str, Any]:
     if function.kind == "procedure":
         returns = function.returns
         plain["returns"] = None if returns is None else {"type": returns.name, "definition": returns.describe()}
+        if function.queue is not None:
+            plain["queue"] = function.queue
     return {**plain, "private": function.private}
 
 
@@ -215,7 +217,9 @@ def _functions(functions: list[Function], fired: dict[str, list[str]], width: in
     for f in functions:
         signature = Text.assemble((f.name, "bold"), _signature(f, width * 3 // 5))
         notes = [f"fired by {', '.join(fired[f.name])}"] if f.name in fired else []
-        if f.private and f.name not in fired:
+        if f.queue is not None:
+            notes.append(f"in workers of queue {f.queue!r}")
+        elif f.private and f.name not in fired:
             notes.append("private")
         if f.kind == "view" and not f.public:
             notes.append("private")

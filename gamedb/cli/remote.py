@@ -33,7 +33,7 @@ class Remote:
             fail(f"--server {server!r} is no address.", "Write it like this: --server http://127.0.0.1:3000")
         self.server = server.rstrip("/")
         self.database = database
-        self._token, self._token_hint = _token(token, data_dir, parts.hostname)
+        self._token, self._token_hint = token_for(token, data_dir, parts.hostname)
 
     def post(self, path: str, body: bytes, content_type: str) -> bytes:
         """The body of a successful answer."""
@@ -102,7 +102,7 @@ class Remote:
         )
 
 
-def _token(given: str | None, data_dir: Path, host: str) -> tuple[str | None, str]:
+def token_for(given: str | None, data_dir: Path, host: str) -> tuple[str | None, str]:
     """The token to send, and what to do when it is not enough."""
     path = data_dir / "owner.token"
     how = "Name it with --token TOKEN, or in the environment as GAMEDB_TOKEN."

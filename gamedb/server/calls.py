@@ -13,6 +13,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from gamedb.callables import runs_elsewhere
 from gamedb.errors import DatabaseClosed, ReducerError, StorageError, WireError
 from gamedb.server.endpoints import Endpoint, Endpoints
 from gamedb.wire import messages
@@ -149,6 +150,8 @@ class Calls:
             if endpoint.function.lifecycle is not None:
                 return f"can't directly call special {endpoint.function.lifecycle} lifecycle reducer"
             return f"no such {kind}: `{name}`"
+        if endpoint.function.queue is not None:
+            return runs_elsewhere(endpoint.function)
         return None
 
     def _failure(self, name: str, error: BaseException) -> str:

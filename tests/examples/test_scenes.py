@@ -13,8 +13,8 @@ FOLDER = Path(examples.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if "install(module" in path.read_text())
 
 
-def test_there_are_fourteen() -> None:
-    assert len(NAMES) == 14
+def test_there_are_fifteen() -> None:
+    assert len(NAMES) == 15
 
 
 @pytest.mark.parametrize("name", NAMES)

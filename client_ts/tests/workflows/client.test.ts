@@ -9,8 +9,9 @@ import {
   workflowId,
 } from 'gamedb-client';
 import { expect, test } from 'vitest';
-import { auction, fragile, hunter, nap, vault } from '../sdk/generated/ventures/workflows';
-import { connect, freshEntity, serve } from './support';
+import { auction, fragile, hunter, nap, vault, type Workflows } from '../sdk/generated/ventures/workflows';
+import { freePort } from '../sdk/server';
+import { builder, connect, freshEntity, serve } from './support';
 
 const served = serve();
 const lot = { item: 'sword', price: 50 };
@@ -63,7 +64,7 @@ test('whole numbers beyond 2^53 go in and come out as they are', async () => {
 test('a failed workflow rejects with its error, and can be resumed', async () => {
   const { conn, workflows } = await connect(served.server);
   await conn.reducers.setSwitch({ isOn: false });
-  const wf = await workflows.start(fragile, null);
+  const wf = await workflows.start(fragile);
   const outcome = workflows.outcome(wf.id);
 
   await workflows.signal(wf.id, 'Close');
@@ -210,6 +211,34 @@ test('waiting ends when the caller has enough of it, or when the predicate throw
     throw new Error(`what is ${step === '' ? 'this' : 'that'}?`);
   });
   await expect(broken).rejects.toThrow('what is that?');
+});
+
+test('many at once each get what is theirs', async () => {
+  const { workflows } = await connect(served.server);
+  const amounts = Array.from({ length: 50 }, (_, index) => index + 1);
+
+  const started = await Promise.all(amounts.map((amount) => workflows.start(vault, { amount })));
+  const outcomes = Promise.all(started.map(({ id }) => workflows.outcome(id)));
+  await Promise.all(started.map(({ id }) => workflows.signal(id, 'Close')));
+
+  expect(await outcomes).toEqual(amounts);
+});
+
+test('a client can be made, and used, before the connection is ready', async () => {
+  const conn = builder(served.server).build();
+  const workflows = new WorkflowClient<Workflows>(conn);
+  const wf = await workflows.startTest(auction, lot);
+  expect(await workflows.view(wf.id)).toMatchObject({ price: 50 });
+
+  conn.disconnect();
+  await expect(workflows.outcome(wf.id)).rejects.toThrow(Disconnected);
+  await expect(new WorkflowClient(conn).get(wf.id)).rejects.toThrow(Disconnected);
+});
+
+test('a connection that does not come about rejects, too', async () => {
+  const nobody = `http://127.0.0.1:${await freePort()}`;
+  const conn = builder(served.server).withUri(nobody).build();
+  await expect(new WorkflowClient<Workflows>(conn).start(auction, lot)).rejects.toThrow(Disconnected);
 });
 
 test('a connection that ends rejects what is pending, and what comes after', async () => {

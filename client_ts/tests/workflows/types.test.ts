@@ -12,6 +12,7 @@ import type { DbConnection as ClosedConnection } from '../sdk/generated/auction'
 import type { DbConnection } from '../sdk/generated/ventures';
 import {
   auction,
+  fragile,
   nap,
   vault,
   type AuctionResult,
@@ -44,6 +45,8 @@ export async function compiles(): Promise<void> {
   expectTypeOf(await client.outcome(workflowId(vault, plain))).toEqualTypeOf<Big>();
   expectTypeOf(await client.view(id)).toEqualTypeOf<AuctionView>();
   await client.waitFor(id, ({ view }) => view.winner === 'ann');
+  await client.start(fragile);
+  await client.start(fragile, null, { correlationId: 'once' });
   await client.signal(plain, 'Close');
   await client.startTest(nap, 'PT60S');
   await client.debugFireTimer(workflowId(nap, plain), 'sleep');
@@ -61,6 +64,8 @@ export async function compiles(): Promise<void> {
 export async function doesNotCompile(): Promise<void> {
   // @ts-expect-error -- a misspelt workflow
   await client.start({ type: 'action' }, { item: 'sword', price: 1 });
+  // @ts-expect-error -- an init that may not be left out
+  await client.start(auction);
   // @ts-expect-error -- an init with a wrong field
   await client.start(auction, { item: 'sword', prize: 1 });
   // @ts-expect-error -- the init of another workflow

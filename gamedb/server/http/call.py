@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gamedb.callables import runs_elsewhere
 from gamedb.database import Database
 from gamedb.errors import ArgumentError, DatabaseClosed, ReducerError, StorageError, WireError
 from gamedb.functions import Function
@@ -68,6 +69,8 @@ def _function(visit: Visit, name: str) -> Function:
     if function is None or function.kind == "view" or (function.private and not visit.operates):
         callable_ = [n for n, f in functions.items() if f.kind != "view" and not f.private]
         raise Refused(404, f"No such procedure or reducer: `{name[:100]}`. There is: {', '.join(callable_) or 'none'}")
+    if function.queue is not None:
+        raise Refused(400, runs_elsewhere(function))
     return function
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,12 @@ from blake3 import blake3
 from gamedb import Database, Identity, ManualClock, Module
 from gamedb.columns import from_micros
 from gamedb.identity import identity_of_database
-from gamedb.server.health import OVERDUE_SECONDS_MAX
+from gamedb.server.health import (
+    DELIVERY_LAG_SECONDS_MAX,
+    OVERDUE_SECONDS_MAX,
+    WRITE_LAG_SECONDS_MAX,
+    health_of,
+)
 from gamedb.server.hosted import Hosted
 from gamedb.server.http.call import arguments_from_sats
 from gamedb.server.server import Server
@@ -294,6 +300,26 @@ class TestStatus:
         assert "schedules have stopped" in answer.text
         served.db.run_due()
         assert served.client.get("/v1/health").status_code == 200
+
+    @pytest.mark.parametrize(
+        ("what", "limit", "text"),
+        [
+            ("write_lag_seconds", WRITE_LAG_SECONDS_MAX, "waiting for the disk"),
+            ("delivery_lag_seconds", DELIVERY_LAG_SECONDS_MAX, "waiting for its client"),
+        ],
+    )
+    def test_lags_of_the_disk_and_of_delivery_are_unhealthy_past_their_limit(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch, what: str, limit: float, text: str
+    ) -> None:
+        """L53."""
+        lag = limit
+        monkeypatch.setattr(type(served.hosted), "delivery_lag_seconds", lambda _: lag)
+        monkeypatch.setattr(type(served.db), "write_lag", property(lambda _: timedelta(seconds=lag)))
+        assert health_of(served.hosted).problems == ()
+        lag = limit + 1
+        health = health_of(served.hosted)
+        assert getattr(health, what) == lag
+        assert any(text in problem for problem in health.problems)
 
     def test_a_database_that_takes_nothing_any_more_is_unhealthy(self, stored: Served) -> None:
         stored.db.close()

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import Place
+from sqlalchemy import NullPool, create_engine, text
 
 from gamedb import (
     AutoInc,
@@ -113,7 +113,9 @@ def db(request: pytest.FixtureRequest, where: str, tmp_path_factory: pytest.Temp
             ctx.db[Note].insert(Note(author=1, text="two"))
         yield db
     if where == "postgres":
-        Place(target, module.name, target).sql(f"DROP SCHEMA {module.name} CASCADE")
+        engine = create_engine(target, poolclass=NullPool)
+        with engine.begin() as connection:
+            connection.execute(text(f"DROP SCHEMA {module.name} CASCADE"))
 
 
 def kinds(answer: SqlAnswer) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from engine_support import Game, GameError, Number, Stop, define, mark, seconds
+from worker_support import RemoteGame
 
 from workflow_module import (
     Backoff,
@@ -56,6 +57,10 @@ def attempted(ctx: Any) -> None:
         raise Outside.errors[0] if Outside.errors else GameError(f"attempt {ctx.attempt}")
 
 
+HERE_AND_AWAY = pytest.mark.parametrize("kind", [Game, RemoteGame], ids=["here", "in a worker"])
+"""For what is the same wherever the attempts run."""
+
+
 async def charge(ctx: Any, amount: int, *, note: str = "") -> str:
     attempted(ctx)
     return f"charged {amount}{note}"
@@ -85,8 +90,9 @@ async def buy_by_name(ctx: WorkflowContext) -> str:
     return await call(charge, 3, note="!")
 
 
-def test_a_call_runs_outside_of_transactions_and_gives_its_result() -> None:
-    game = Game([buy, buy_sync, buy_by_name])
+@HERE_AND_AWAY
+def test_a_call_runs_outside_of_transactions_and_gives_its_result(kind: type[Game]) -> None:
+    game = kind([buy, buy_sync, buy_by_name])
     one, two = game.flows.start(buy, Number(n=1)), game.flows.start(buy_sync, Number(n=2))
     three = game.flows.start(buy_by_name, None)
     assert Outside.attempts == []
@@ -99,8 +105,9 @@ def test_a_call_runs_outside_of_transactions_and_gives_its_result() -> None:
     assert game.calls() == []
 
 
-def test_exactly_as_many_attempts_as_asked_with_backoff_and_its_cap() -> None:
-    game = Game([buy])
+@HERE_AND_AWAY
+def test_exactly_as_many_attempts_as_asked_with_backoff_and_its_cap(kind: type[Game]) -> None:
+    game = kind([buy])
     game.quiet()
     Outside.fail_until = 99
     flow = game.flows.start(buy, Number(n=1))
@@ -114,8 +121,9 @@ def test_exactly_as_many_attempts_as_asked_with_backoff_and_its_cap() -> None:
     assert game.flows.result(flow) == "charge 4 GameError attempt 4"
 
 
-def test_the_step_key_is_the_same_for_all_attempts_and_the_attempt_key_is_not() -> None:
-    game = Game([buy])
+@HERE_AND_AWAY
+def test_the_step_key_is_the_same_for_all_attempts_and_the_attempt_key_is_not(kind: type[Game]) -> None:
+    game = kind([buy])
     game.quiet()
     Outside.fail_until = 2
     flow = game.flows.start(buy, Number(n=1))
@@ -130,8 +138,9 @@ def test_the_step_key_is_the_same_for_all_attempts_and_the_attempt_key_is_not() 
     assert len({attempt_key for _, attempt_key, _ in Outside.attempts}) == len(Outside.attempts)
 
 
-def test_a_failed_attempt_is_seen_in_the_row_and_in_the_timeline() -> None:
-    game = Game([buy])
+@HERE_AND_AWAY
+def test_a_failed_attempt_is_seen_in_the_row_and_in_the_timeline(kind: type[Game]) -> None:
+    game = kind([buy])
     game.quiet()
     Outside.fail_until = 1
     flow = game.flows.start(buy, Number(n=1))
@@ -146,8 +155,9 @@ async def impatient(ctx: WorkflowContext) -> str:
     return await call(charge, 1, attempts=5, backoff=timedelta(0))
 
 
-def test_a_backoff_of_zero_tries_again_at_once() -> None:
-    game = Game([impatient])
+@HERE_AND_AWAY
+def test_a_backoff_of_zero_tries_again_at_once(kind: type[Game]) -> None:
+    game = kind([impatient])
     game.quiet()
     Outside.fail_until = 4
     flow = game.flows.start(impatient, None)
@@ -184,8 +194,11 @@ async def picky(ctx: WorkflowContext) -> str:
         (ValueError("x"), "3 ValueError"),
     ],
 )
-def test_errors_that_are_not_retried_are_matched_by_class_with_subclasses(error: Exception, expected: str) -> None:
-    game = Game([picky])
+@HERE_AND_AWAY
+def test_errors_that_are_not_retried_are_matched_by_class_with_subclasses(
+    error: Exception, expected: str, kind: type[Game]
+) -> None:
+    game = kind([picky])
     game.quiet()
     Outside.fail_until = 99
     Outside.errors = [error]
@@ -204,8 +217,11 @@ class Mute(Exception):
     [GameError("\ud800 \0"), Mute(), asyncio.CancelledError(), SystemExit(3), GeneratorExit(), BaseException("x")],
     ids=repr,
 )
-def test_whatever_a_procedure_raises_is_a_failed_attempt(error: BaseException, tmp_path: Path) -> None:
-    game = Game([picky], tmp_path / "game.db")
+@HERE_AND_AWAY
+def test_whatever_a_procedure_raises_is_a_failed_attempt(
+    error: BaseException, tmp_path: Path, kind: type[Game]
+) -> None:
+    game = kind([picky], tmp_path / "game.db")
     game.quiet()
     Outside.fail_until = 99
     Outside.errors = [error]
@@ -217,8 +233,9 @@ def test_whatever_a_procedure_raises_is_a_failed_attempt(error: BaseException, t
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), BaseException("x")], ids=repr)
-def test_whatever_a_sync_procedure_raises_is_a_failed_attempt(error: BaseException) -> None:
-    game = Game([buy_sync])
+@HERE_AND_AWAY
+def test_whatever_a_sync_procedure_raises_is_a_failed_attempt(error: BaseException, kind: type[Game]) -> None:
+    game = kind([buy_sync])
     game.quiet()
     Outside.fail_until = 1
     Outside.errors = [error]
@@ -240,8 +257,9 @@ async def wants_int(ctx: WorkflowContext) -> str:
         return f"{error.attempts} {error.error_type} {error.error}"
 
 
-def test_a_result_that_does_not_fit_its_type_is_not_tried_again() -> None:
-    game = Game([wants_int])
+@HERE_AND_AWAY
+def test_a_result_that_does_not_fit_its_type_is_not_tried_again(kind: type[Game]) -> None:
+    game = kind([wants_int])
     game.quiet()
     flow = game.flows.start(wants_int, None)
     game.due()
@@ -302,8 +320,9 @@ async def limited(ctx: WorkflowContext, init: Number) -> str:
         (3, "1 AttemptTimeout the attempt took longer than 0.02 s"),
     ],
 )
-def test_each_attempt_has_a_limit_of_its_own(n: int, expected: str) -> None:
-    game = Game([limited])
+@HERE_AND_AWAY
+def test_each_attempt_has_a_limit_of_its_own(n: int, expected: str, kind: type[Game]) -> None:
+    game = kind([limited])
     game.quiet()
     flow = game.flows.start(limited, Number(n=n))
     game.due()
@@ -323,8 +342,9 @@ async def beating(ctx: WorkflowContext) -> str:
     return await call(beats, heartbeat=seconds(0.08), attempts=1)
 
 
-def test_heartbeats_keep_a_long_attempt_alive() -> None:
-    game = Game([beating])
+@HERE_AND_AWAY
+def test_heartbeats_keep_a_long_attempt_alive(kind: type[Game]) -> None:
+    game = kind([beating])
     flow = game.flows.start(beating, None)
     game.due()
     assert game.flows.result(flow) == "alive"
@@ -370,8 +390,9 @@ def test_the_late_result_of_an_old_attempt_is_ignored() -> None:
     assert [attempt for _, _, attempt in Outside.attempts] == [1]
 
 
-def test_the_result_of_a_call_that_lost_its_select_is_ignored() -> None:
-    game = Game([meddler])
+@HERE_AND_AWAY
+def test_the_result_of_a_call_that_lost_its_select_is_ignored(kind: type[Game]) -> None:
+    game = kind([meddler])
     Outside.games.append(game)
     flow = game.flows.start(meddler, None)
     MEDDLE["with"] = lambda game, ctx: game.flows.signal(flow, Stop())
@@ -380,10 +401,11 @@ def test_the_result_of_a_call_that_lost_its_select_is_ignored() -> None:
     assert game.calls() == []
 
 
-def test_a_call_is_gone_when_its_workflow_is_cancelled_terminated_or_deleted() -> None:
+@HERE_AND_AWAY
+def test_a_call_is_gone_when_its_workflow_is_cancelled_terminated_or_deleted(kind: type[Game]) -> None:
     for how in ("cancel", "terminate", "delete"):
         Outside.attempts = []
-        game = Game([meddler])
+        game = kind([meddler])
         Outside.games.append(game)
         flow = game.flows.start(meddler, None)
         MEDDLE["with"] = lambda game, ctx, how=how, flow=flow: getattr(game.flows, how)(flow)
@@ -525,8 +547,11 @@ async def shopper(ctx: WorkflowContext) -> str:
         ("ctx: Any, amount: int, currency: str, tip: int", "TypeError: "),
     ],
 )
-def test_arguments_that_no_longer_fit_are_failed_attempts(signature: str, expected: str, tmp_path: Path) -> None:
-    game = Game([define(OLD)["shopper"]], tmp_path / "game.db")
+@HERE_AND_AWAY
+def test_arguments_that_no_longer_fit_are_failed_attempts(
+    signature: str, expected: str, tmp_path: Path, kind: type[Game]
+) -> None:
+    game = kind([define(OLD)["shopper"]], tmp_path / "game.db")
     flow = game.flows.start(game.definitions[0], None)
     changed = OLD.replace("ctx: Any, amount: int, currency: str", signature)
     if "amount" not in signature:
@@ -606,7 +631,7 @@ def test_the_pause_between_attempts_holds_for_queues_too() -> None:
     (again,) = take(game, "w2")
     assert (again.attempt, again.step_key, again.worker) == (2, pending.step_key, "w2")
     game.db.call("workflow_procedure_fail", pending.id, 2, "Oops", "broke")
-    game.jump(20)
+    game.advance(20)
     (again,) = take(game)
     game.db.call("workflow_procedure_fail", pending.id, 3, "Oops", "broke")
     assert game.flows.result(flow) == "3 Oops: broke"
@@ -677,8 +702,9 @@ async def many(ctx: WorkflowContext) -> str:
     return ",".join(got)
 
 
-def test_many_calls_at_once(tmp_path: Path) -> None:
-    game = Game([many], tmp_path / "game.db")
+@HERE_AND_AWAY
+def test_many_calls_at_once(tmp_path: Path, kind: type[Game]) -> None:
+    game = kind([many], tmp_path / "game.db")
     flow = game.flows.start(many, None)
     game.crash()
     game.due()

@@ -50,7 +50,6 @@ import HeldGoldRow from './held_gold_table';
 import ItemRow from './item_table';
 import LairRow from './lair_table';
 import LotRow from './lot_table';
-import PendingProcedureRow from './pending_procedure_table';
 import PlaceRow from './place_table';
 import RaidMemberRow from './raid_member_table';
 import WalkRow from './walk_table';
@@ -174,17 +173,6 @@ const tablesSchema = __schema({
       { name: 'lot_auction_id_key', constraint: 'unique', columns: ['auctionId'] },
     ],
   }, LotRow),
-  pendingProcedure: __table({
-    name: 'pending_procedure',
-    indexes: [
-      { accessor: 'id', name: 'pending_procedure_id_idx_btree', algorithm: 'btree', columns: ['id'] },
-      { accessor: 'queue', name: 'pending_procedure_queue_idx_btree', algorithm: 'btree', columns: ['queue'] },
-      { accessor: 'workflow_id', name: 'pending_procedure_workflow_id_idx_btree', algorithm: 'btree', columns: ['workflowId'] },
-    ],
-    constraints: [
-      { name: 'pending_procedure_id_key', constraint: 'unique', columns: ['id'] },
-    ],
-  }, PendingProcedureRow),
   place: __table({
     name: 'place',
     indexes: [

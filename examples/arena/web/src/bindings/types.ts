@@ -115,31 +115,6 @@ export const Lot = __t.object('Lot', {
 });
 export type Lot = __Infer<typeof Lot>;
 
-export const PendingProcedure = __t.object('PendingProcedure', {
-  id: __t.u64(),
-  scheduledAt: __t.scheduleAt(),
-  workflowId: __t.u64(),
-  procedure: __t.string(),
-  arguments: __t.string(),
-  queue: __t.option(__t.string()),
-  get status() {
-    return ProcedureStatus;
-  },
-  attempt: __t.u32(),
-  attemptsMax: __t.u32(),
-  backoffFirstSeconds: __t.f64(),
-  backoffFactor: __t.f64(),
-  backoffCapSeconds: __t.f64(),
-  timeoutSeconds: __t.option(__t.f64()),
-  heartbeatSeconds: __t.option(__t.f64()),
-  nonRetryable: __t.array(__t.string()),
-  stepKey: __t.string(),
-  worker: __t.option(__t.string()),
-  lastError: __t.option(__t.string()),
-  createdAt: __t.timestamp(),
-});
-export type PendingProcedure = __Infer<typeof PendingProcedure>;
-
 export const Place = __t.object('Place', {
   id: __t.u32(),
   kind: __t.string(),
@@ -155,13 +130,6 @@ export const Point = __t.object('Point', {
   y: __t.i32(),
 });
 export type Point = __Infer<typeof Point>;
-
-export const ProcedureStatus = __t.enum('ProcedureStatus', {
-  Pending: __t.unit(),
-  Running: __t.unit(),
-  Failed: __t.unit(),
-});
-export type ProcedureStatus = __Infer<typeof ProcedureStatus>;
 
 export const RaidMember = __t.object('RaidMember', {
   id: __t.u64(),

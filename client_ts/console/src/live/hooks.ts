@@ -57,8 +57,10 @@ export function useRows(table: string, queries: string[], keep?: (row: Row) => b
     let following: Following | null = null;
     const look = (): void => {
       if (following === null) return;
-      if (following.error !== null) setLive((last) => ({ ...last, error: following!.error }));
-      else if (following.applied) {
+      if (following.error !== null) {
+        const { error } = following;
+        setLive((last) => (last.key === key ? { ...last, error } : { rows: [], ready: false, error, key }));
+      } else if (following.applied) {
         const rows = link.rows(table);
         setLive({ rows: keeps.current ? rows.filter(keeps.current) : rows, ready: true, error: null, key });
       }

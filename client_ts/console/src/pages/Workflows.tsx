@@ -31,7 +31,7 @@ const ORDERS: Record<string, { title: string; sql: string; compare: (a: Row, b: 
   new: { title: 'Newest', sql: 'id DESC', compare: (a, b) => compare(b.id, a.id) },
   old: { title: 'Oldest', sql: 'id', compare: (a, b) => compare(a.id, b.id) },
   changed: {
-    title: 'Last changed',
+    title: 'Changed',
     sql: 'updated_at DESC, id DESC',
     compare: (a, b) => compare(b.updated_at.microsSinceUnixEpoch, a.updated_at.microsSinceUnixEpoch) || compare(b.id, a.id),
   },
@@ -321,7 +321,7 @@ export function Workflows({ route }: { route: Route }) {
           <input aria-label="Entity" className="input-short" placeholder="Entity" inputMode="numeric" value={filter.entity} onChange={(event) => set({ entity: event.target.value.replace(/\D/g, '') })} />
           <span className="search">
             <Icon name="search" size={14} />
-            <input data-search aria-label="Search" placeholder="Id, step, correlation  /" value={filter.search} onChange={(event) => set({ search: event.target.value })} onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()} />
+            <input data-search aria-label="Search" title="Search (/)" placeholder="Id, step, correlation" value={filter.search} onChange={(event) => set({ search: event.target.value })} onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()} />
           </span>
           <select aria-label="Order" value={filter.order} onChange={(event) => set({ order: event.target.value })}>
             {Object.entries(ORDERS).map(([order, { title }]) => (

@@ -63,11 +63,11 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
     choose(next < 0 ? null : (shown[Math.min(next, shown.length - 1)]!.id as bigint));
   });
   return (
-    <Panel icon="clock" title="Timeline" note={events.length ? `${events.length}${more ? '+' : ''} events` : undefined} className="panel-timeline">
+    <Panel icon="clock" title="Timeline" note={events.length ? `${events.length}${more ? '+' : ''} event${events.length === 1 ? '' : 's'}` : undefined} className="panel-timeline">
       {!journal ? (
         <p className="quiet pad">The game keeps no timeline: install(..., journal=False).</p>
       ) : ready && events.length === 0 ? (
-        <p className="quiet pad">Nothing has happened yet.</p>
+        <p className="quiet pad">No events. Those that there were have been deleted.</p>
       ) : (
         <ol className="timeline" data-testid="timeline">
           {shown.map((event, index) => {

@@ -103,6 +103,7 @@ def offering(extra: str = "") -> str:
         ("arena", "?compression=zstd", "", 400),
         ("arena", "?connection_id=00000000000000000000000000000000", "", 400),
         ("arena", "?connection_id=12", "", 400),
+        ("arena", "?" + "a=1&" * 101, "", 400),
         ("arena", "?token=damaged", "", 401),
         ("arena", "?token=" + "x" * 7000, "", 401),
         ("arena", "", "Authorization: Bearer damaged\r\n", 401),

@@ -125,7 +125,7 @@ def _serve(
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
     if static is not None:
-        check_directory(static, where)
+        check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
     trusted = [TrustedIssuer.parse(text) for text in issuers]
     named = [operator(text) for text in operators]

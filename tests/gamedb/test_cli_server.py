@@ -238,6 +238,7 @@ class TestRefusedStarts:
             ([GAME, "--listen", "3000"], "HOST:PORT"),
             ([GAME, "--static", "nowhere"], "not a directory"),
             ([GAME, "--static", "."], "lie in each other"),
+            ([GAME, "--listen", "a" * 70 + ":3000"], "cannot listen on aaaa"),
             ([GAME, "--log-level", "loud"], "debug, info"),
             ([GAME, "--memory", "--url", "postgresql://x/y"], "exclude each other"),
             (["no_such_game:module"], "no module"),
@@ -249,6 +250,11 @@ class TestRefusedStarts:
         assert text in result.err
         assert "Traceback" not in result.err
         assert not Path("data/arena.db").exists()
+
+    def test_keys_of_before_are_not_served_by_a_server_in_memory(self, run: Run) -> None:
+        Path("data").mkdir()
+        result = run("start", GAME, "--memory", "--static", ".")
+        assert (result.code, "lie in each other" in result.err) == (2, True)
 
     def test_a_port_in_use(self, run: Run) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:

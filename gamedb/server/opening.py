@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from gamedb.errors import TokenError
+from gamedb.errors import StorageError, TokenError
 from gamedb.identity import new_connection_id
 from gamedb.server.credentials import credentials
 from gamedb.server.hosted import Hosted
@@ -80,6 +80,8 @@ async def opening(
             who = await credentials(server.authenticator, headers.get("authorization"), query.get("token"))
     except TokenError as error:
         raise Refusal(400 if error.code == "scheme" else 401, str(error)) from None
+    except StorageError as error:  # keys that are gone
+        raise Refusal(503, str(error)) from None
     except TimeoutError:
         raise Refusal(503, "the issuer of the token did not answer in time; try again later") from None
     caller = Caller(

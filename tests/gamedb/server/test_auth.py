@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -241,6 +242,17 @@ class TestKeys:
         clock.advance(KEYS_LOOK_SECONDS)
         assert code(auth, old) == "signature"
         assert verify(auth, new) == claims
+
+    def test_places_that_cannot_be_used_are_named(self, tmp_path: Path, auth: Authenticator) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StorageError, match=r"file/keys cannot be made"):
+            Keys(tmp_path / "file" / "keys")
+        with pytest.raises(StorageError, match=r"file/owner.token cannot be written"):
+            owner_token(tmp_path / "file" / "owner.token", auth)
+        keys = Keys(tmp_path / "keys")
+        shutil.rmtree(tmp_path / "keys")
+        with pytest.raises(StorageError, match="keys cannot be read"):
+            keys.refresh()
 
     def test_a_clock_that_is_put_back_keeps_tokens_good_and_deleted_keys_bad(
         self, tmp_path: Path, clock: ManualClock

@@ -38,6 +38,14 @@ RETRY_SECONDS: Final = 1.0
 RELEASE_SECONDS_MAX: Final = 5.0
 """How long the end waits until what was given back is known to the server."""
 BEATS_A_LEASE: Final = 3
+RESULT_BYTES_MAX: Final = 16 << 20
+"""A larger result is a failure that no other attempt would mend: servers close connections over what is too large."""
+ERROR_CHARACTERS_MAX: Final = 10_000
+"""How much of an error's text is told."""
+
+
+class ResultTooLarge(Exception):
+    """A result that is not told to the server; keep large things elsewhere, and return where they are."""
 
 
 class WorkerContext(StepContext):
@@ -238,15 +246,20 @@ class Worker:
             if attempt.given_back:
                 raise AttemptAbandoned
             result = await self._procedures.call(step, pending, attempt.unwanted)
+            if len(result.encode()) > RESULT_BYTES_MAX:
+                raise ResultTooLarge(
+                    f"the result of {pending.procedure} has more than {RESULT_BYTES_MAX} bytes of JSON"
+                )
         except AttemptAbandoned:
             if attempt.given_back:
                 await self._tell(attempt, "release")
             else:
                 _log.info("%s: %s was dropped, as nobody waits for it here any more", self._job.name, attempt)
         except Exception as error:
-            kind, final = type(error).__name__, is_final(pending, error)
-            _log.info("%s: %s failed: %s", self._job.name, attempt, error_text(error))
-            await self._tell(attempt, "fail", kind, error_text(error), final=final)
+            text = error_text(error)[:ERROR_CHARACTERS_MAX]
+            _log.info("%s: %s failed: %s: %s", self._job.name, attempt, type(error).__name__, text)
+            final = is_final(pending, error) or isinstance(error, ResultTooLarge)
+            await self._tell(attempt, "fail", type(error).__name__, text, final=final)
         else:
             refused = await self._tell(attempt, "complete", result)
             if refused is not None and self._leased.get(pending.id) is attempt:

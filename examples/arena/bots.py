@@ -46,6 +46,9 @@ PRICES = {
 }  # fmt: skip
 """What things are worth to bots."""
 
+IN_THE_VAULT = 5
+"""How many of each thing the bank has at first: for newcomers, and for the dragon's hoard."""
+
 bots = Module("bots")
 
 
@@ -78,10 +81,10 @@ def begin(ctx: ReducerContext) -> None:
         row = Character(name=name, gold=150, hp=120, hp_max=120, at=near_to(ctx, home, 80))
         bot = ctx.db[Character].insert(row)
         settle(ctx, bot, Role.Hero)
-        for kind in things[n::12]:
+        for kind in things[n :: len(FIGHTERS) + len(TRADERS)]:
             ctx.db[Item].insert(Item(kind=kind, owner_id=bot.id))
-    for n in (9, 10, 11):
-        for kind in things[n::12]:
+    for _ in range(IN_THE_VAULT):
+        for kind in PRICES:
             ctx.db[Item].insert(Item(kind=kind, owner_id=bank(ctx)))
     ctx.db[Heartbeat].insert(Heartbeat(scheduled_at=timedelta(seconds=1)))
 

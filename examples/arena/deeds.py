@@ -30,7 +30,7 @@ from workflow_module import Signal, Workflow, WorkflowStatus
 
 REACH = 110
 """How far a blow, a spell or a hand reaches, in steps."""
-HIT_PAUSE = timedelta(milliseconds=800)
+HIT_PAUSE = timedelta(seconds=1)
 POTIONS = {
     "strength": timedelta(seconds=60),
     "swiftness": timedelta(seconds=30),

@@ -27,7 +27,7 @@ from workflow_module import (
 REST = timedelta(seconds=25)
 ENRAGE = timedelta(seconds=230)
 DRAGON_HP = 4200
-DRAGON_STRENGTH = 30
+DRAGON_STRENGTH = 22
 MINION_HP = 320
 HOARD = 60
 """The gold that the winners share."""

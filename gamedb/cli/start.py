@@ -171,7 +171,7 @@ def operator(text: str) -> Identity:
 
 
 def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
-    from gamedb.server.http import CONSOLE
+    from gamedb.server.http.console import is_built
     from gamedb.server.site import OWNER_TOKEN
 
     lines: list[tuple[str, str, str]] = []
@@ -179,8 +179,8 @@ def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) 
         lines += [(name, f"{url}/v1/database/{name}", "cyan"), ("  data", shown(place), "")]
     if static is not None:
         lines.append(("page", f"{url}/", "cyan"))
-    if CONSOLE.is_dir():
-        lines.append(("console", f"{url}/console/", "cyan"))
+    if is_built():
+        lines.append(("console", f"{url}/console/#token={site.owner_token}", "cyan"))
     lines.append(("owner token", site.owner_token if data_dir is None else shown(data_dir / OWNER_TOKEN), ""))
     width = max(len(title) for title, _, _ in lines) + 2
     out = Console(highlight=False, soft_wrap=True)

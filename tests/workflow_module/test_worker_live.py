@@ -133,6 +133,31 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_has(start: Callable[..
     assert second.stop() == 0
 
 
+def test_a_server_that_dies_finds_its_workers_at_work_when_it_is_back(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    server = start("start", GAME, "--listen", "127.0.0.1:0")
+    uri = at(server)
+    listen = uri.removeprefix("http://")
+    worker = start("worker", GAME, "--queue", "llm", "--uri", uri, "--lease", "1")
+    world = Attempts(tmp_path)
+
+    async def scenario() -> None:
+        async with connect(uri, "oracle", module=module) as player:
+            await player.subscribe(Answer)
+            await player.call(ask, "where?")
+            await asyncio.to_thread(world.wait_for, 1)
+            server.stop(signal.SIGKILL)
+            (tmp_path / "answer to where?").touch()
+            at(start("start", GAME, "--listen", listen))
+            await player.wait_connected()
+            await has(player, "where?: 42")
+
+    asyncio.run(scenario())
+    assert len(world.wait_for(1)) == 1
+    assert worker.stop() == 0
+
+
 def test_what_a_worker_cannot_do_it_says(start: Callable[..., Process]) -> None:
     nowhere = start("worker", GAME, "--queue", "llm", "--uri", "http://127.0.0.1:1")
     other = start("worker", "tests.gamedb.cli_game:module", "--queue", "llm")

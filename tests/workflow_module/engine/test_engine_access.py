@@ -55,6 +55,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("workflow_procedure_heartbeat", (1, 1, 1.0)),
     ("workflow_procedure_complete", (1, 1, "1")),
     ("workflow_procedure_fail", (1, 1, "E", "e")),
+    ("workflow_procedure_release", (1, 1)),
     ("workflow_start_test", ("plain", None, None, '{"n": 1}')),
     ("debug_fire_timer", (1, "end")),
     ("debug_send_signal", (1, "Stop", "{}")),

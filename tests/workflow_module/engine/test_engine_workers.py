@@ -41,6 +41,7 @@ from workflow_module import (
     select,
     workflow,
 )
+from workflow_module import worker as worker_module
 from workflow_module.refusals import BadLease
 from workflow_module.tables import WorkflowQueue
 
@@ -519,6 +520,21 @@ def test_what_a_worker_cannot_finish_it_gives_back_at_once(how: str, thinking: A
         assert game.flows.result(flow) == "thought 1"
         assert len(set(Outside.attempts)) == 1  # the very same keys
         await other.stop()
+
+    run(scenario)
+
+
+def test_a_result_that_is_too_large_ends_the_call_and_not_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "RESULT_BYTES_MAX", 10)
+
+    async def scenario() -> None:
+        game = game_with()
+        flow = game.flows.start(thinker, Number(n=12345))
+        worker = WorkerAtHand(game)
+        open_gate(12345)
+        await until(lambda: game.status(flow) == "Failed")
+        assert "1 attempts: ResultTooLarge" in (game.row(flow).error or "")
+        await worker.stop()
 
     run(scenario)
 

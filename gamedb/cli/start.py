@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gamedb.cli.loading import load_module, resolve
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_LISTEN, DataDir, shown
-from gamedb.cli.output import fail
+from gamedb.cli.output import fail, harmless
 from gamedb.errors import DatabaseLocked, GamedbError, SchemaChangeRefused
 from gamedb.identity import is_sound
 from gamedb.module import Module
@@ -125,7 +125,7 @@ def _serve(
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
     if static is not None:
-        check_directory(static, where)
+        check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
     trusted = [TrustedIssuer.parse(text) for text in issuers]
     named = [operator(text) for text in operators]
@@ -202,11 +202,18 @@ def _obey_stdin(site: Site, stop: Callable[[], None]) -> None:
     threading.Thread(target=wait, name="gamedb-supervised", daemon=True).start()
 
 
+class _Harmless(logging.Formatter):
+    """What is logged may hold what players wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
 def log(level: str) -> None:
     """Show what games and the server log, on stderr."""
     if level.lower() not in LEVELS:
         fail(f"--log-level {level!r}: use one of {', '.join(LEVELS)}")
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Harmless("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("gamedb").setLevel(level.upper())

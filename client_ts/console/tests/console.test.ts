@@ -95,7 +95,6 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await eventually(async () => (await lines(page).count()) > 8);
       await eventually(async () => /\d:\d\d/.test((await page.locator('.line .timer').allInnerTexts()).join()));
       await eventually(async () => /Suspended\s*\d/.test(await page.getByRole('group', { name: 'Status' }).innerText()));
-      await shot(page, 'workflows');
       await to('#/village/workflows');
       await eventually(async () => (await lines(page).count()) === 7);
       await page.getByLabel('Type').selectOption('stall');
@@ -181,6 +180,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await button(page, 'Start by hand').click();
       await page.locator('[data-path=loaves]').getByText('a whole number').waitFor();
       await page.locator('[data-path=rise]').getByText('a duration').waitFor();
+      await shot(page, 'start');
       await field(page, 'rise').fill('90m');
       await field(page, 'loaves').fill('123456789012345678901234567890');
       await page.locator('[data-path=flour] select').selectOption('wheat');
@@ -190,7 +190,6 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       // What only the server can tell is shown at its field as well, when it names one.
       await eventually(async () => (await page.getByRole('alert').count()) > 0 || (await page.getByTestId('workflow').count()) > 0);
       if (await page.getByRole('dialog').count()) {
-        await shot(page, 'start');
         await field(page, 'loaves').fill('9');
         await button(page, 'Start by hand').click();
       }
@@ -327,6 +326,9 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await eventually(async () => /[1-9]/.test(await page.locator('[data-chart=Transactions] b').innerText()));
       await eventually(async () => ((await page.locator('[data-chart=Transactions] .chart-line').getAttribute('d')) ?? '').split('L').length > 3, 30_000);
       await shot(page, 'server');
+      await to('#/arena/workflows');
+      await eventually(async () => (await lines(page).count()) > 12);
+      await shot(page, 'workflows');
     }));
 
   it('fits a phone', () =>
@@ -347,6 +349,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await page.getByTestId('workflow').waitFor();
       expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('light');
       await eventually(async () => (await page.locator('.code-line.is-here').count()) === 1);
+      await page.locator('.timeline li').first().waitFor();
       await shot(page, 'light');
       await button(page, 'Dark or light').click();
       expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');

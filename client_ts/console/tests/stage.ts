@@ -28,7 +28,7 @@ function freePort(): Promise<number> {
 
 export class GameServer {
   private process: ChildProcess | null = null;
-  private readonly directory = mkdtempSync(join(tmpdir(), 'console-'));
+  private readonly directory = mkdtempSync(join(tmpdir(), 'village-'));
   private output = '';
   port = 0;
 

@@ -229,6 +229,19 @@ async def almanac(ctx: WorkflowContext) -> str:
 engine = install(module, [bakery, mill, stall, market_day, almanac], testing=True)
 
 
+@module.reducer
+def crowd(ctx: ReducerContext, count: u32) -> None:
+    """Many workflows."""
+    for number in range(count):
+        engine.start(ctx, stall, Stall(f"goods {number}"), entity_id=1000 + number % 50)
+
+
+@module.reducer
+def knock(ctx: ReducerContext, workflow_id: u64) -> None:
+    """A step of one mill."""
+    engine.signal(ctx, workflow_id, Grind(0))
+
+
 @module.init
 def settle(ctx: ReducerContext) -> None:
     """The first day."""

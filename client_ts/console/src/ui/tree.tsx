@@ -34,7 +34,8 @@ function hint(value: Json): string | null {
   const duration = /^(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(value);
   if (duration) {
     const [, sign, days = 0, hours = 0, minutes = 0, seconds = 0] = duration;
-    return `${sign}${countdown((Number(days) * 86_400 + Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000)}`;
+    const total = Number(days) * 86_400 + Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+    return total < 60 ? null : `${sign}${countdown(total * 1000)}`;
   }
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) {
     const left = new Date(value).getTime() - Date.now();

@@ -79,7 +79,7 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
                   <span className="timeline-dot" />
                   <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? 'step') : event.kind.replace('_', ' ')}</span>
                   <time title={timeText(event.at.microsSinceUnixEpoch)}>{ago(event, now)}</time>
-                  {event.detail && !(event.kind === 'step' && what(event.detail) === event.detail) && <span className="timeline-detail">{event.detail}</span>}
+                  {rest(event) && <span className="timeline-detail">{rest(event)}</span>}
                   {event.step && (
                     <span className="timeline-step">
                       waits at <code>{event.step}</code>
@@ -108,6 +108,14 @@ function what(detail: string): string | null {
   const timer = /^<(\w+\.\w+):/.exec(detail);
   if (timer) return timer[1]!;
   return /^([A-Za-z_][\w.]*)\(/.exec(detail)?.[1] ?? null;
+}
+
+/** What is to be said beside that word: the arguments; of a traceback its last line. */
+function rest({ kind, detail }: Row): string {
+  if (kind === 'failed') return detail.trimEnd().split('\n').at(-1) ?? '';
+  if (kind !== 'step' || what(detail) === null) return detail;
+  if (detail.startsWith('<')) return '';
+  return detail.slice(detail.indexOf('(') + 1).replace(/\)$/, '');
 }
 
 function ago(event: Row, now: number): string {

@@ -3,11 +3,12 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quantile, readMetrics } from '../src/live/metrics';
 import { CHROMIUM, GameServer, look, openBrowser } from './stage';
 
 const COUNT = Number(process.env.CONSOLE_BENCH ?? 1500);
 const BATCH = 1000;
-const KNOCKS = 150;
+const KNOCKS = 400;
 const MEASURED = process.env.CONSOLE_BENCH !== undefined;
 const server = new GameServer(['village:module', '--log-level', 'warning']);
 let browser: Browser;
@@ -21,17 +22,16 @@ async function call(name: string, ...args: number[]): Promise<void> {
   if (!answer.ok) throw new Error(await answer.text());
 }
 
-/** How long a step of one workflow takes the server, on average, in microseconds. */
+/** How long a step of one workflow takes the server at the median, in microseconds. */
 async function commitMicros(): Promise<number> {
-  const read = async (): Promise<[number, number]> => {
+  const read = async (): Promise<Map<number, number>> => {
     const text = await (await fetch(`${server.url}/metrics`, { headers: { Authorization: `Bearer ${server.token}` } })).text();
-    const value = (suffix: string): number => Number(new RegExp(`gamedb_transaction_seconds_${suffix}\\{database="village",name="knock"\\} (\\S+)`).exec(text)?.[1] ?? 0);
-    return [value('count'), value('sum')];
+    const own = readMetrics(text).filter(({ name, labels }) => name === 'gamedb_transaction_seconds_bucket' && labels.name === 'knock');
+    return new Map(own.map(({ labels, value }) => [labels.le === '+Inf' ? Infinity : Number(labels.le), value]));
   };
-  const [count, seconds] = await read();
+  const before = await read();
   for (let number = 0; number < KNOCKS; number += 1) await call('knock', 2);
-  const [after, secondsAfter] = await read();
-  return Math.round(((secondsAfter - seconds) / (after - count)) * 1e6);
+  return Math.round((quantile(await read(), before, 0.5) ?? 0) * 1e6);
 }
 
 function note(what: string, numbers: Record<string, number>): void {
@@ -68,8 +68,10 @@ afterAll(async () => {
 
 describe.skipIf(CHROMIUM === undefined)('a list of many workflows', () => {
   it('comes at once, scrolls to any place, and stays small', { timeout: 240_000 }, async () => {
-    const quiet = await commitMicros();
+    const quiet = MEASURED ? await commitMicros() : 0;
     const { page, complaints, to, close } = await look(browser, server);
+    await to('#/village/sql');
+    const elsewhere = MEASURED ? await commitMicros() : 0;
     await to('#/village/workflows');
     const before = performance.now();
     await page.reload();
@@ -82,7 +84,7 @@ describe.skipIf(CHROMIUM === undefined)('a list of many workflows', () => {
     await eventually(async () => (await list.getAttribute('aria-rowcount')) === `${total}`);
     const shown = await page.locator('.line').count();
     expect(shown).toBeLessThan(120);
-    note('commit, in microseconds', { alone: quiet, with_console: await commitMicros() });
+    note('commit at the median, in microseconds', { alone: quiet, console_on_another_page: elsewhere, console_on_the_list: MEASURED ? await commitMicros() : 0 });
     const heap = await heapBytes(page);
 
     // Through the list in a hundred strides, as somebody who drags the bar; then every place has its rows.

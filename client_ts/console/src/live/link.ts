@@ -3,6 +3,7 @@
 // What was seen stays in sight while the connection is lost: a query's rows are replaced once it is answered again.
 
 import { connectionBuilder, type Connection } from '../module/remote';
+import { noteServerTime } from './clock';
 import type { Schema } from '../module/schema';
 import type { Row } from '../module/values';
 
@@ -137,10 +138,22 @@ export class Link {
         this.setState('live');
         for (const table of this.tableListeners.keys()) this.watch(table);
         for (const one of this.followed) this.ask(one);
+        void this.askTime();
       })
       .onConnectError(lost)
       .onDisconnect(lost)
       .build();
+  }
+
+  private async askTime(): Promise<void> {
+    if (!this.schema.functions.some(({ name }) => name === 'workflow_now')) return;
+    const asked = Date.now();
+    try {
+      const { microsSinceUnixEpoch } = (await this.callProcedure('workflow_now', {})) as { microsSinceUnixEpoch: bigint };
+      noteServerTime(Number(microsSinceUnixEpoch / 1000n), asked, Date.now());
+    } catch {
+      // it goes by the clock of this machine then
+    }
   }
 
   private setState(state: LinkState): void {

@@ -1,6 +1,7 @@
 // A value of JSON as a tree, with what is not as it was before marked.
 
 import { useState, type ReactNode } from 'react';
+import { serverNow } from '../live/clock';
 import { countdown, roughly } from './time';
 
 type Json = unknown;
@@ -38,7 +39,7 @@ function hint(value: Json): string | null {
     return total < 60 ? null : `${sign}${countdown(total * 1000)}`;
   }
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) {
-    const left = new Date(value).getTime() - Date.now();
+    const left = new Date(value).getTime() - serverNow();
     return Number.isNaN(left) ? null : left > 0 ? `in ${roughly(left)}` : `${roughly(left)} ago`;
   }
   return null;

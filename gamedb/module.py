@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gamedb.checking import CheckReport
     from gamedb.codegen.files import Generation
     from gamedb.context import ReducerContext
+    from gamedb.health_report import HealthReport
     from gamedb.jobs import WorkerJob
 
 C = TypeVar("C", bound=type[Row])
@@ -63,6 +64,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     openings: list[Callable[[ReducerContext], object]]
     generators: list[Callable[[Generation], None]]
     row_counts: list[RowCount]
+    describers: list[Callable[[], Mapping[str, Any]]]
+    health_checks: list[Callable[[HealthReport], None]]
     workers: list[Callable[[WorkerJob], Awaitable[None]]]
 
 
@@ -84,6 +87,8 @@ class Module:
         self._openings: list[Callable[[ReducerContext], object]] = []
         self._generators: list[Callable[[Generation], None]] = []
         self._row_counts: list[RowCount] = []
+        self._describers: list[Callable[[], Mapping[str, Any]]] = []
+        self._health_checks: list[Callable[[HealthReport], None]] = []
         self._workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         self._included: list[Module] = []
 
@@ -256,6 +261,24 @@ class Module:
         self._generators.append(function)
         return function
 
+    def on_describe(self, function: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
+        """Let `function` add to what servers tell operators about a module (`GET /v1/database/{db}/describe`).
+
+        For libraries that know more of a module than its tables and functions tell, such as the console shows. It
+        returns values of plain JSON by name.
+        """
+        self._describers.append(function)
+        return function
+
+    def on_health(self, function: Callable[[HealthReport], None]) -> Callable[[HealthReport], None]:
+        """Let `function` add to what a server says about the health of a database.
+
+        It runs with every question, so it must be quick: `report.count(row, column=value)` reads numbers that
+        `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.
+        """
+        self._health_checks.append(function)
+        return function
+
     def on_worker(self, function: Callable[[WorkerJob], Awaitable[None]]) -> Callable[[WorkerJob], Awaitable[None]]:
         """Let `function` do work of this module in other processes: what `gamedb worker` runs.
 
@@ -294,6 +317,8 @@ class Module:
         openings: list[Callable[[ReducerContext], object]] = []
         generators: list[Callable[[Generation], None]] = []
         row_counts: list[RowCount] = []
+        describers: list[Callable[[], Mapping[str, Any]]] = []
+        health_checks: list[Callable[[HealthReport], None]] = []
         workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         owners: dict[str, str] = {}
         for module in self._modules():
@@ -318,6 +343,8 @@ class Module:
             openings += module._openings
             row_counts += module._row_counts
             generators += module._generators
+            describers += module._describers
+            health_checks += module._health_checks
             workers += module._workers
         for name in functions:
             if functions[name].kind == "view" and name in tables:
@@ -338,6 +365,8 @@ class Module:
             openings=openings,
             generators=generators,
             row_counts=row_counts,
+            describers=describers,
+            health_checks=health_checks,
             workers=workers,
         )
 

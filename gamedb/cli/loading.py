@@ -22,7 +22,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from gamedb.cli.output import fail
+from gamedb.cli.output import fail, prints_aside
 from gamedb.errors import SchemaError
 from gamedb.module import Module, Resolved
 
@@ -68,7 +68,8 @@ def resolve(module: Module) -> Resolved:
 
 def _import(dotted: str, attribute: str) -> ModuleType:
     try:
-        return importlib.import_module(dotted)
+        with prints_aside():
+            return importlib.import_module(dotted)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{dotted}.".startswith(f"{error.name}."):
             _not_found(dotted, error.name, attribute)

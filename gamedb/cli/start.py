@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gamedb.cli.loading import load_module, resolve
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_LISTEN, DataDir, shown
-from gamedb.cli.output import fail
+from gamedb.cli.output import fail, harmless
 from gamedb.errors import DatabaseLocked, GamedbError, SchemaChangeRefused
 from gamedb.identity import is_sound
 from gamedb.module import Module
@@ -123,7 +123,7 @@ def _serve(
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
     if static is not None:
-        check_directory(static, where)
+        check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
     trusted = [TrustedIssuer.parse(text) for text in issuers]
     named = [operator(text) for text in operators]
@@ -169,7 +169,7 @@ def operator(text: str) -> Identity:
 
 
 def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
-    from gamedb.server.http import CONSOLE
+    from gamedb.server.http.console import is_built
     from gamedb.server.site import OWNER_TOKEN
 
     lines: list[tuple[str, str, str]] = []
@@ -177,8 +177,8 @@ def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) 
         lines += [(name, f"{url}/v1/database/{name}", "cyan"), ("  data", shown(place), "")]
     if static is not None:
         lines.append(("page", f"{url}/", "cyan"))
-    if CONSOLE.is_dir():
-        lines.append(("console", f"{url}/console/", "cyan"))
+    if is_built():
+        lines.append(("console", f"{url}/console/#token={site.owner_token}", "cyan"))
     lines.append(("owner token", site.owner_token if data_dir is None else shown(data_dir / OWNER_TOKEN), ""))
     width = max(len(title) for title, _, _ in lines) + 2
     out = Console(highlight=False, soft_wrap=True)
@@ -200,11 +200,18 @@ def _obey_stdin(site: Site, stop: Callable[[], None]) -> None:
     threading.Thread(target=wait, name="gamedb-supervised", daemon=True).start()
 
 
+class _Harmless(logging.Formatter):
+    """What is logged may hold what players wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
 def log(level: str) -> None:
     """Show what games and the server log, on stderr."""
     if level.lower() not in LEVELS:
         fail(f"--log-level {level!r}: use one of {', '.join(LEVELS)}")
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Harmless("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("gamedb").setLevel(level.upper())

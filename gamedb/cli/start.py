@@ -65,9 +65,7 @@ Supervised = Annotated[bool, typer.Option("--supervised", hidden=True, help="Sto
 def start(
     target: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[MODULE:OBJECT]", help="The game, such as examples.quickstart:module.", show_default=False
-        ),
+        typer.Argument(metavar="[MODULE:OBJECT]", help="The game, such as game:module.", show_default=False),
     ] = None,
     databases: Databases = None,
     listen: Listen = DEFAULT_LISTEN,
@@ -90,7 +88,7 @@ def start(
     after an orderly end, [bold]2[/bold] when it cannot start.
 
     Examples:
-      gamedb start examples.quickstart:module
+      gamedb start game:module
       gamedb start arena:module --listen 0.0.0.0:3000 --static public
       gamedb start --database eu=arena:module --database us=arena:module
       gamedb start arena:module --issuer https://accounts.example.com=my-game
@@ -170,7 +168,7 @@ def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
             fail(f"two databases are to be served as {name!r}; give one of them another name")
         games[name] = load_module(named)
     if not games:
-        fail("which game?", "Name its module: gamedb start examples.quickstart:module")
+        fail("which game?", "Name its module: gamedb start game:module   (gamedb init makes a new game)")
     for module in games.values():
         resolve(module)
     return games

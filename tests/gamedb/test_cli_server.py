@@ -248,7 +248,7 @@ class TestRefusedStarts:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            ([], "gamedb start examples.quickstart:module"),
+            ([], "gamedb start game:module"),
             (["--database", "arena"], "NAME=MODULE:OBJECT"),
             (["--database", f"Eu={GAME}"], "database name 'Eu'"),
             (["--database", f"../x={GAME}"], "database name '../x'"),

@@ -33,6 +33,8 @@ interface Followed extends Following {
 
 export class Link {
   state: LinkState = 'connecting';
+  /** Why the connection was lost, when the server said so. */
+  problem: string | null = null;
   private connection: Connection | null = null;
   private readonly followed = new Set<Followed>();
   private readonly stateListeners = new Set<Listener>();
@@ -116,9 +118,10 @@ export class Link {
   private connect(): void {
     if (this.closed) return;
     let over = false;
-    const lost = (): void => {
+    const lost = (_context: unknown, error?: Error): void => {
       if (over || this.closed) return;
       over = true;
+      this.problem = error?.message || null;
       this.setState('lost');
       const wait = RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]!;
       this.failures += 1;
@@ -135,6 +138,7 @@ export class Link {
         if (this.closed) return connection.disconnect();
         this.connection = connection;
         this.failures = 0;
+        this.problem = null;
         this.setState('live');
         for (const table of this.tableListeners.keys()) this.watch(table);
         for (const one of this.followed) this.ask(one);

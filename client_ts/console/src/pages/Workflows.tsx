@@ -19,6 +19,9 @@ const REFRESH_MS = 2500;
 const ROW_HEIGHT = 30;
 export const STATUSES = ['Suspended', 'Cancelling', 'Failed', 'Completed', 'Cancelled'] as const;
 
+/** Those that are not offered while there are none. */
+const RARE = new Set<string>(['Cancelling', 'Cancelled']);
+
 interface Filter {
   status: string;
   type: string;
@@ -305,7 +308,7 @@ export function Workflows({ route }: { route: Route }) {
           <button className="chip" aria-pressed={filter.status === ''} onClick={() => set({ status: '' })}>
             All <b>{grouped([...counts.values()].reduce((a, b) => a + b, 0))}</b>
           </button>
-          {STATUSES.map((status) => (
+          {STATUSES.filter((status) => !RARE.has(status) || counts.get(status) || filter.status === status).map((status) => (
             <button key={status} className="chip" aria-pressed={filter.status === status} onClick={() => set({ status: filter.status === status ? '' : status })}>
               <Status status={status} /> <b>{grouped(counts.get(status) ?? 0)}</b>
             </button>

@@ -77,11 +77,11 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
               <li key={`${event.id}`} className={`tone-${TONES[event.kind] ?? 'quiet'} ${event.id === chosen ? 'is-chosen' : ''}`}>
                 <button onClick={() => choose(event.id === chosen ? null : event.id)} aria-pressed={event.id === chosen}>
                   <span className="timeline-dot" />
-                  <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? 'step') : event.kind.replace('_', ' ')}</span>
+                  <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? (event.detail ? 'result' : 'woke')) : event.kind.replace('_', ' ')}</span>
                   <time title={timeText(event.at.microsSinceUnixEpoch)}>{ago(event, now)}</time>
                   {rest(event) && <span className="timeline-detail">{rest(event)}</span>}
                   {event.step && (
-                    <span className="timeline-step">
+                    <span className="timeline-step" title={event.step}>
                       waits at <code>{event.step}</code>
                     </span>
                   )}

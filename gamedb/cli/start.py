@@ -31,7 +31,11 @@ Listen = Annotated[
 ]
 Static = Annotated[
     Path | None,
-    typer.Option("--static", metavar="DIR", help="A directory of files for browsers, such as the game's page."),
+    typer.Option(
+        "--static",
+        metavar="DIR",
+        help="A directory of files for browsers, such as the game's page; by default what the module declares.",
+    ),
 ]
 Databases = Annotated[
     list[str] | None,
@@ -117,16 +121,20 @@ def _serve(
     from gamedb.server.http.files import check_directory  # the server is slow to import
     from gamedb.server.oidc import TrustedIssuer
     from gamedb.server.serve import Serving, bind, run
-    from gamedb.server.site import open_site
+    from gamedb.server.site import check_name, open_site
 
     if memory and url is not None:
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
+    trusted = [TrustedIssuer.parse(text) for text in issuers]
+    named = [operator(text) for text in operators]
+    for name in games:
+        check_name(name)
+    if static is None:
+        static = _declared(games)
     if static is not None:
         check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
-    trusted = [TrustedIssuer.parse(text) for text in issuers]
-    named = [operator(text) for text in operators]
     with open_site(games, where, url=url, operators=named, issuers=trusted) as site:
 
         def ready(running: Serving) -> None:
@@ -135,6 +143,15 @@ def _serve(
                 _obey_stdin(site, running.stop)
 
         run(site.server, listen, static=static, ready=ready)
+
+
+def _declared(games: dict[str, Module]) -> Path | None:
+    """The files that the first game declares, if they are there."""
+    for module in games.values():
+        declared = module.resolve().static
+        if declared is not None and declared.is_dir():
+            return declared
+    return None
 
 
 def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:

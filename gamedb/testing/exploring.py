@@ -35,6 +35,8 @@ REPLAYS_MAX: Final = 300
 """How many shorter runs are tried before the shortest so far is shown."""
 LINGER_SECONDS: Final = 3600.0
 """How much time passes at the end, for what was begun to come to its end."""
+PASS_SECONDS_MAX: Final = 3600.0
+"""How far at most time passes until something is due: retentions should not be over all the time."""
 LATENCY_SECONDS_MAX: Final = 0.5
 
 Actor = Callable[[], Generator[Any, None, None]]
@@ -152,7 +154,7 @@ class Run(Generic[SimT]):
                 if seconds is not None:
                     sim.advance(seconds)
                 elif due is not None:
-                    sim.advance(max(due - sim.now, due - due))
+                    sim.advance(min(max((due - sim.now).total_seconds(), 0.0), PASS_SECONDS_MAX))
             case Die(commits, _):
                 self._deaths.append(decision)
                 if commits < 0:

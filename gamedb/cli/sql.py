@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_SERVER, DatabaseName, DataDir, ServerUrl, Token
-from gamedb.cli.output import fail, print_json, results
+from gamedb.cli.output import fail, harmless, print_json, results
 from gamedb.cli.remote import Remote
 from gamedb.cli.values import as_plain, as_text
 
@@ -61,9 +61,11 @@ def _show(names: list[str], kinds: list[dict[str, Any]], rows: list[list[Any]], 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name, kind in zip(names, kinds, strict=True):
         right = not _NUMBERS.isdisjoint(kind)
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold", header_style="bold")
+        table.add_column(
+            Text(harmless(name)), justify="right" if right else "left", overflow="fold", header_style="bold"
+        )
     for row in rows:
-        table.add_row(*(Text(as_text(value, kind)) for value, kind in zip(row, kinds, strict=True)))
+        table.add_row(*(Text(harmless(as_text(value, kind))) for value, kind in zip(row, kinds, strict=True)))
     with results() as out:
         out.print(table)
         out.print(Text(f"{len(rows)} row{'' if len(rows) == 1 else 's'} ({micros / 1000:.1f} ms)", style="dim"))

@@ -51,6 +51,8 @@ def lookup(data: TableData, column: str) -> Lookup | None:
     return by_index
 
 
+ROWS_MAX: Final = 1_000_000
+"""Rows of an answer, unless the caller says otherwise."""
 PAIRS_MAX: Final = 5_000_000
 """Pairs of joined rows that are tested for an answer that has a limit."""
 

@@ -6,11 +6,11 @@ asked for what, and how it is sent, is the caller's.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from gamedb.columns import ProductType, exact_function
 from gamedb.commit import Commit
-from gamedb.query.access import Reader
+from gamedb.query.access import ROWS_MAX, Reader
 from gamedb.query.catalog import Catalog
 from gamedb.query.conditions import bound
 from gamedb.query.joins import Joins
@@ -23,9 +23,6 @@ from gamedb.query.views import Views
 from gamedb.schema import Row
 from gamedb.store import ReadTables
 from gamedb.types import Identity
-
-ROWS_MAX: Final = 1_000_000
-"""Rows of an answer, unless the caller says otherwise."""
 
 
 class Matcher:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from gamedb.database import Database
+from gamedb.errors import StorageError
 
 ENTRIES_MAX: Final = 10_000
 """Entries in memory."""
@@ -229,9 +230,12 @@ class _LogFile:
     """Lines in a file; a full one is put aside under a number."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._file = path.open("ab", buffering=0)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from None
         self._size = path.stat().st_size
         if self._size:
             with path.open("rb") as file:

@@ -103,15 +103,15 @@ class _Uvicorn(uvicorn.Server):
 def bind(listen: str) -> socket.socket:
     """A listening socket at `HOST:PORT`; port 0 takes any that is free."""
     host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise SchemaError(f"listen={listen!r}: use HOST:PORT, such as {LISTEN}; port 0 takes any that is free")
     host = host.strip("[]") or "0.0.0.0"
     try:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
-    except OSError as error:
-        why = str(error.strerror or error).partition(" (while")[0]
-        raise StorageError(f"cannot listen on {listen}: {why}; choose another port") from None
+    except (OSError, ValueError) as error:  # a host name that can be none is a ValueError
+        why = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
+        raise StorageError(f"cannot listen on {listen}: {why}; choose another address or port") from None
 
 
 @contextlib.asynccontextmanager

@@ -13,24 +13,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
-from gamedb.server.http import call, databases, identities, logs, metrics, schema, sql, status
+from gamedb.server.http import call, console, databases, describe, identities, logs, metrics, schema, sql, status
 from gamedb.server.http.answers import Refused, guarded
 from gamedb.server.http.files import PublicFiles
 from gamedb.server.server import Server
 
 CORS_HEADERS: Final = ("authorization", "accept", "content-type")
-CONSOLE: Final = Path(__file__).parents[2] / "console"
-"""The built console, where the package has it."""
 PREFLIGHT_SECONDS: Final = 86_400
 
 
 def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
     """All routes of a server but the websocket's; with `static`, everything else is a file of that directory."""
-    groups = (status, identities, databases, call, schema, sql, logs)
+    groups = (status, identities, databases, describe, call, schema, sql, logs)
     api = Router([*(route for group in groups for route in group.routes(server)), Route("/{rest:path}", _unknown)])
     found: list[BaseRoute] = [Mount("/v1", app=_cors(api)), *metrics.routes(server)]
-    if CONSOLE.is_dir():
-        found.append(Mount("/console", app=PublicFiles(CONSOLE)))
+    found += console.routes()
     if static is not None:
         found.append(Mount("/", app=PublicFiles(static)))
     return found

@@ -224,6 +224,13 @@ class TestCall:
         served.call("hurt", [9, 9], served.stranger)
         assert list(served.db.read(Visitor)) == [Visitor(identity=served.somebody.identity, calls=2, here=False)]
 
+    @pytest.mark.parametrize("function", ["leave", "leaving"])
+    def test_an_exit_in_the_game_is_a_failure_like_others(self, served: Served, function: str) -> None:
+        failed = served.call(function, [], served.owner)
+        assert (failed.status_code, "SystemExit(3)" in failed.text) == (530, True)
+        assert served.call("price", ["sword"]).status_code == 200
+        assert any(b"SystemExit" in line for line in served.hosted.logs.last())
+
     def test_a_refused_connection_calls_nothing(self, served: Served) -> None:
         served.call("join", ["the end"], served.owner)
         answer = served.call("join", ["ann"], served.stranger)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gamedb import Database, ManualClock
+from gamedb import Database, ManualClock, StorageError
 from gamedb.server import logs as limits
 from gamedb.server.logs import Logs, TooManyFollowers
 from tests.gamedb.server.http_game import Served, game
@@ -34,6 +34,12 @@ def logs(db: Database) -> Iterator[Logs]:
     logs.attach(db, "arena")
     yield logs
     logs.close()
+
+
+def test_a_log_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("")
+    with pytest.raises(StorageError, match=r"logs/arena.log cannot be written"):
+        Logs(tmp_path / "logs" / "arena.log")
 
 
 class TestEntries:

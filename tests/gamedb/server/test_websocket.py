@@ -103,6 +103,7 @@ def offering(extra: str = "") -> str:
         ("arena", "?compression=zstd", "", 400),
         ("arena", "?connection_id=00000000000000000000000000000000", "", 400),
         ("arena", "?connection_id=12", "", 400),
+        ("arena", "?" + "a=1&" * 101, "", 400),
         ("arena", "?token=damaged", "", 401),
         ("arena", "?token=" + "x" * 7000, "", 401),
         ("arena", "", "Authorization: Bearer damaged\r\n", 401),
@@ -261,6 +262,21 @@ def test_a_client_that_sends_no_sign_of_life_is_dropped_and_one_that_only_listen
             until(lambda: db.read(Visit).count() == 2, "it came")
             until(lambda: sum(visit.went for visit in db.read(Visit)) == 1, "it was dropped")
         assert isinstance(listening.call("nothing"), messages.ReducerOk)
+
+
+def test_a_client_that_asks_and_never_reads_the_answers_is_dropped() -> None:
+    """L24: although we do not listen to it either, as so much waits for it."""
+    module, _ = arena()
+    limits = Limits(ping_seconds=0.05, silence_seconds_max=0.5, queued_bytes_max=1 << 20)
+    with Database(module) as db, served(db, limits=limits) as serving, raw(serving) as stalled:
+        for number in range(20):
+            db.call("mark", number, "x" * 100_000)
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stalled.sendall(UPGRADE.format(name="arena", query="", headers=offering()).encode())
+        assert b" 101 " in stalled.recv(1024)
+        query = messages.OneOffQuery(request_id=1, query="SELECT * FROM mark")
+        stalled.sendall(masked(messages.encode_client(query)) * 50)
+        until(lambda: sum(visit.went for visit in db.read(Visit)) == 1, "it was dropped")
 
 
 def test_a_reader_that_stalls_is_closed_and_others_notice_nothing() -> None:
@@ -433,11 +449,20 @@ def test_a_connection_that_never_finishes_its_request_is_dropped() -> None:
     module, _ = arena()
     limits = Limits(handshake_seconds_max=0.2)
     with Database(module) as db, served(db, limits=limits) as serving, Connection(serving) as ann:
-        for beginning in (b"", b"GET /v1/data"):
+        whole = b"GET /v1/ping HTTP/1.1\r\nHost: x\r\n\r\n"
+        call = b"POST /v1/database/arena/call/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        for beginning in (
+            b"",
+            b"GET /v1/data",
+            whole + b"GET /v1/data",
+            call + b"Content-Length: 100\r\n\r\n[",
+            call + b"Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n",
+        ):
             with raw(serving) as connection:
                 connection.sendall(beginning)
                 with suppress(ConnectionResetError):
-                    assert connection.recv(100) == b""
+                    while connection.recv(1000):
+                        pass
         assert isinstance(ann.call("nothing"), messages.ReducerOk)
 
 

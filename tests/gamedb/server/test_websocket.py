@@ -497,6 +497,23 @@ def test_connections_that_have_gone_are_kept_by_nothing() -> None:
         until(lambda: kept() <= before, "all are forgotten")
 
 
+def test_a_view_that_fails_is_in_the_log_of_the_database_whatever_that_is_called() -> None:
+    """L18, L51: how it is asked for does not matter either."""
+    module, _ = arena()
+    with Database(module) as db, served(db, names=("eu",)) as serving:
+        db.call("spawn", 1, 7)
+        with Connection(serving, database="eu") as ann:
+            ann.subscribe("SELECT * FROM strong")
+            db.call("note", 1, "break the view")
+            until(lambda: len(serving.server.hosted["eu"].logs.last()) == 1, "it is logged")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{serving.url}/v1/database/eu/sql", b"SELECT * FROM strong")
+        refused.value.close()
+        lines = serving.server.hosted["eu"].logs.last()
+    assert len(lines) == 2
+    assert all(b"view strong failed" in line for line in lines)
+
+
 def test_tokens_stand_in_no_log(game: Game, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     with Connection(game.serving) as ann:

@@ -24,13 +24,13 @@ BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash page pictures test sdk check format fuzz crash bench clean
+.PHONY: help run demo-crash wheel page pictures test sdk check format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 run: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Play the arena in a browser, on http://127.0.0.1:3000; its data is in data/
-	@$(PY) -m gamedb start examples.arena.module:module --listen $(LISTEN) --data-dir data --static $(PAGE)/dist
+	@$(PY) -m gamedb start examples.arena.module:module --listen $(LISTEN) --data-dir data
 
 demo-crash: .venv/.ready ## Kill the arena in the middle, start it again, and see that everything goes on
 	@$(PY) -m examples.arena.demo_crash
@@ -46,7 +46,10 @@ console: $(BUILT_CONSOLE) ## Build the console, which servers have at /console/
 console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Chromium), and take its pictures for docs/images
 	@cd $(CONSOLE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
 
-test: .venv/.ready ## Run all tests; with ARGS, those of Python that they choose
+wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel, with the arena's page and the console, into dist/
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
 	@$(PY) -m pytest $(ARGS)
 	@$(if $(ARGS),,$(MAKE) sdk page)
 

@@ -6,9 +6,11 @@ Declarations only; `Module.resolve` checks them together with those of included 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
@@ -62,6 +64,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     visibility_filters: list[str]
     checks: list[Check]
     openings: list[Callable[[ReducerContext], object]]
+    static: Path | None
+    """The directory of its files for browsers, as declared; it may not be there."""
     generators: list[Callable[[Generation], None]]
     row_counts: list[RowCount]
     describers: list[Callable[[], Mapping[str, Any]]]
@@ -85,6 +89,7 @@ class Module:
         self._visibility_filters: list[str] = []
         self._checks: list[Check] = []
         self._openings: list[Callable[[ReducerContext], object]] = []
+        self._static: Path | None = None
         self._generators: list[Callable[[Generation], None]] = []
         self._row_counts: list[RowCount] = []
         self._describers: list[Callable[[], Mapping[str, Any]]] = []
@@ -252,6 +257,15 @@ class Module:
         self._openings.append(function)
         return function
 
+    def static(self, directory: str | os.PathLike[str]) -> None:
+        """Declare the directory of the game's files for browsers, such as its page: a server has them at `/`.
+
+        A relative path is seen from the file that calls this. The directory may be built later; without it nothing is
+        served. It counts for the module that is served, not for those that include it.
+        """
+        here = Path(sys._getframe(1).f_code.co_filename).resolve().parent
+        self._static = here / directory
+
     def on_generate(self, function: Callable[[Generation], None]) -> Callable[[Generation], None]:
         """Let `function` add files to what `gamedb generate` writes for a language.
 
@@ -363,6 +377,7 @@ class Module:
             visibility_filters=filters,
             checks=checks,
             openings=openings,
+            static=self._static,
             generators=generators,
             row_counts=row_counts,
             describers=describers,

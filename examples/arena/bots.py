@@ -10,12 +10,17 @@ import math
 import random
 from datetime import timedelta
 
-from examples import auction
-from examples.arena import upkeep, wilds
-from examples.arena.deeds import REACH, live, quaff, strike
-from examples.arena.heroes import speak
-from examples.arena.market import put_up
-from examples.arena.realm import (
+from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, ScheduleAt, u64
+
+from .. import auction
+from ..auction import Lot
+from ..boss_fight import Encounter
+from ..world import Character, Effect, Item, Point, character, distance, move_item, whereabouts
+from . import upkeep, wilds
+from .deeds import REACH, live, quaff, strike
+from .heroes import speak
+from .market import put_up
+from .realm import (
     Lair,
     Role,
     bank,
@@ -29,12 +34,8 @@ from examples.arena.realm import (
     the_boss,
     the_place,
 )
-from examples.arena.spells import cast_something
-from examples.arena.talk import something_to_say
-from examples.auction import Lot
-from examples.boss_fight import Encounter
-from examples.world import Character, Effect, Item, Point, character, distance, move_item, whereabouts
-from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, ScheduleAt, u64
+from .spells import cast_something
+from .talk import something_to_say
 
 FIGHTERS = ("Brakka", "Torvin", "Ysolde", "Kett", "Rurik")
 TRADERS = ("Marisol", "Odo", "Pell", "Sunniva")

@@ -39,7 +39,7 @@ def check(
     asked (no such module, for instance).
 
     Examples:
-      gamedb check examples.quickstart:module --data-dir data
+      gamedb check game:module --data-dir data
       gamedb check arena:module --json | jq .opens
     """
     module = load_module(target)

@@ -6,6 +6,7 @@ No traceback reaches the terminal: an error shows the line of the user's own cod
 from __future__ import annotations
 
 import difflib
+import glob
 import importlib
 import importlib.util
 import linecache
@@ -29,12 +30,12 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="MODULE:OBJECT",
-        help="The game, such as examples.quickstart:module. ':OBJECT' may be left out when the file has only one.",
+        help="The game, such as game:module. ':OBJECT' may be left out when the file has only one.",
         show_default=False,
     ),
 ]
 
-_USAGE: Final = "A game is named like this: gamedb describe examples.quickstart:module"
+_USAGE: Final = "A game is named like this: gamedb describe game:module"
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -89,6 +90,8 @@ def _not_found(dotted: str, missing: str, attribute: str) -> NoReturn:
     if parent and not hasattr(sys.modules[parent], "__path__"):
         fail(f"{parent!r} is a file, not a package; it has no {last!r}.", f"Did you mean {parent}:{last}?")
     known = list(_modules_in(parent))
+    if not parent and (inside := _directory_with(last)):
+        fail(f"there is no module {missing!r} in {where}.", f"There is one in {inside}/: cd {inside}")
     close = difflib.get_close_matches(last, known, 1, cutoff=0.5)
     if close:
         guess = dotted.replace(missing, f"{parent}.{close[0]}" if parent else close[0], 1)
@@ -109,6 +112,12 @@ def _modules_in(package: str) -> Iterable[str]:
             if entry.is_dir() and entry.name.isidentifier() and any(Path(entry.path).glob("*.py")):
                 names.add(entry.name)
     return names - {"setup", "conftest", "__pycache__"}
+
+
+def _directory_with(name: str) -> str | None:
+    """The one directory below the current one that has this module, as after `gamedb init`."""
+    found = sorted(path.parent.name for path in Path.cwd().glob(f"*/{glob.escape(name)}.py"))
+    return found[0] if len(found) == 1 else None
 
 
 def _fail_import(dotted: str, error: BaseException) -> NoReturn:
@@ -163,7 +172,7 @@ def _pick(found: ModuleType, dotted: str, attribute: str) -> Module:
     if value is found:
         problem = f"{dotted!r} has no {attribute!r}."
     else:
-        problem = f"{dotted}:{attribute} is a {type(value).__name__}, not a gamedb.Module."
+        problem = f"{dotted}:{attribute} is of type {type(value).__name__}, not a gamedb.Module."
     if modules:
         fail(problem, f"It has {'this module' if len(modules) == 1 else 'these modules'}: {listed}")
     fail(problem, 'There is no Module in it at all; it needs a line such as: module = Module("arena")')

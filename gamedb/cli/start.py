@@ -31,7 +31,11 @@ Listen = Annotated[
 ]
 Static = Annotated[
     Path | None,
-    typer.Option("--static", metavar="DIR", help="A directory of files for browsers, such as the game's page."),
+    typer.Option(
+        "--static",
+        metavar="DIR",
+        help="A directory of files for browsers, such as the game's page; by default what the module declares.",
+    ),
 ]
 Databases = Annotated[
     list[str] | None,
@@ -61,9 +65,7 @@ Supervised = Annotated[bool, typer.Option("--supervised", hidden=True, help="Sto
 def start(
     target: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[MODULE:OBJECT]", help="The game, such as examples.quickstart:module.", show_default=False
-        ),
+        typer.Argument(metavar="[MODULE:OBJECT]", help="The game, such as game:module.", show_default=False),
     ] = None,
     databases: Databases = None,
     listen: Listen = DEFAULT_LISTEN,
@@ -86,7 +88,7 @@ def start(
     after an orderly end, [bold]2[/bold] when it cannot start.
 
     Examples:
-      gamedb start examples.quickstart:module
+      gamedb start game:module
       gamedb start arena:module --listen 0.0.0.0:3000 --static public
       gamedb start --database eu=arena:module --database us=arena:module
       gamedb start arena:module --issuer https://accounts.example.com=my-game
@@ -119,16 +121,20 @@ def _serve(
     from gamedb.server.http.files import check_directory  # the server is slow to import
     from gamedb.server.oidc import TrustedIssuer
     from gamedb.server.serve import Serving, bind, run
-    from gamedb.server.site import open_site
+    from gamedb.server.site import check_name, open_site
 
     if memory and url is not None:
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
+    trusted = [TrustedIssuer.parse(text) for text in issuers]
+    named = [operator(text) for text in operators]
+    for name in games:
+        check_name(name)
+    if static is None:
+        static = _declared(games)
     if static is not None:
         check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
-    trusted = [TrustedIssuer.parse(text) for text in issuers]
-    named = [operator(text) for text in operators]
     with open_site(games, where, url=url, operators=named, issuers=trusted) as site:
 
         def ready(running: Serving) -> None:
@@ -137,6 +143,15 @@ def _serve(
                 _obey_stdin(site, running.stop)
 
         run(site.server, listen, static=static, ready=ready)
+
+
+def _declared(games: dict[str, Module]) -> Path | None:
+    """The files that the first game declares, if they are there."""
+    for module in games.values():
+        declared = module.resolve().static
+        if declared is not None and declared.is_dir():
+            return declared
+    return None
 
 
 def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
@@ -153,7 +168,7 @@ def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
             fail(f"two databases are to be served as {name!r}; give one of them another name")
         games[name] = load_module(named)
     if not games:
-        fail("which game?", "Name its module: gamedb start examples.quickstart:module")
+        fail("which game?", "Name its module: gamedb start game:module   (gamedb init makes a new game)")
     for module in games.values():
         resolve(module)
     return games

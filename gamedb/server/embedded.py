@@ -45,3 +45,11 @@ async def serve_database(
         await serve(server, listen, static=pages, ready=ready)
     finally:
         hosted.logs.close()
+
+
+def _files(db: Database, static: str | os.PathLike[str] | None) -> Path | None:
+    """The files for browsers: those that were named, or what the module declares, if it is there."""
+    if static is not None:
+        return Path(static)
+    declared = db.module.static
+    return declared if declared is not None and declared.is_dir() else None

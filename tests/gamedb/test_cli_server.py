@@ -252,7 +252,7 @@ class TestRefusedStarts:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            ([], "gamedb start examples.quickstart:module"),
+            ([], "gamedb start game:module"),
             (["--database", "arena"], "NAME=MODULE:OBJECT"),
             (["--database", f"Eu={GAME}"], "database name 'Eu'"),
             (["--database", f"../x={GAME}"], "database name '../x'"),
@@ -271,7 +271,7 @@ class TestRefusedStarts:
         ],
     )
     def test_what_is_wrong(self, run: Run, arguments: list[str], text: str) -> None:
-        result = run("start", *arguments)
+        result = run("start", *([] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]), *arguments)
         assert result.code == 2
         assert text in result.err
         assert "Traceback" not in result.err

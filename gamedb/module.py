@@ -285,7 +285,7 @@ class Module:
         return function
 
     def on_health(self, function: Callable[[HealthReport], None]) -> Callable[[HealthReport], None]:
-        """Let `function` add to what a server says about the health of a database.
+        """Let `function` add to what a server says about the health of a database, which anybody may ask.
 
         It runs with every question, so it must be quick: `report.count(row, column=value)` reads numbers that
         `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.

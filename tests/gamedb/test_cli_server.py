@@ -150,6 +150,10 @@ class TestSql:
         result = run("sql", "arena", query, "--json", "--server", running.url)
         assert json.loads(result.out) == [{"name": "ann", "mood": "CALM", "at": None}]
 
+    def test_columns_of_one_name_are_told_apart_in_json(self, run: Run, running: Running) -> None:
+        result = run("sql", "arena", "SELECT 1 AS a, 2 AS a_2, 3 AS a, 4 AS a", "--json", "--server", running.url)
+        assert json.loads(result.out) == [{"a": 1, "a_2": 2, "a_3": 3, "a_4": 4}]
+
     def test_the_query_may_come_from_stdin(self, run: Run, running: Running) -> None:
         result = run("sql", "arena", "--server", running.url, stdin="SELECT count(*) AS n FROM player")
         assert "n" in result.out

@@ -334,6 +334,13 @@ class TestStatus:
         assert answer.status_code == 503
         assert "closed" in answer.text
 
+    @pytest.mark.parametrize(
+        ("method", "path"), [("POST", "/v1/nothing"), ("DELETE", "/v1/ping"), ("GET", "/v1/database/arena/call/join")]
+    )
+    def test_what_cannot_be_asked_in_this_way(self, served: Served, method: str, path: str) -> None:
+        answer = served.client.request(method, path)
+        assert (answer.status_code, f"there is no {method} {path} here" in answer.text) == (404, True)
+
     def test_what_is_no_route(self, served: Served) -> None:
         for path in ("/v1/nothing", "/v1/database/arena/nothing", "/v1/"):
             assert served.client.get(path).status_code == 404

@@ -85,6 +85,38 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
       await eventually(async () => (await spot(me)) !== before);
     }));
 
+  it('tells a newcomer what to do, until it was done', () =>
+    playing(async ({ page }) => {
+      const hint = page.getByTestId('hint');
+      await hint.getByText('Click the ground to walk.').waitFor();
+      await page.getByTestId('map').click({ position: { x: 700, y: 200 } });
+      await eventually(async () => !(await hint.textContent())!.includes('walk.'));
+      await token(page, 'the miller').hover({ force: true });
+      await hint.waitFor({ state: 'detached' });
+      await page.reload();
+      await page.locator('[data-testid=arena][data-live=true]').waitFor();
+      expect(await hint.count()).toBe(0);
+    }));
+
+  it('keeps the names of the mill and of its miller apart', () =>
+    playing(async ({ page }) => {
+      const mill = (await page.locator('.place-name', { hasText: 'the mill' }).boundingBox())!;
+      const name = page.locator('.token-name', { hasText: 'the miller' });
+      await eventually(async () => {
+        const miller = (await name.boundingBox())!;
+        return miller.y + miller.height <= mill.y || miller.x >= mill.x + mill.width;
+      });
+    }));
+
+  it('keeps the map as it is while one sells something', () =>
+    playing(async ({ page }) => {
+      const map = page.getByTestId('map');
+      const before = await map.boundingBox();
+      await page.locator('.thing').first().click();
+      await page.getByText('Put it up').waitFor();
+      expect(await map.boundingBox()).toEqual(before);
+    }));
+
   it('shows a buff that ticks down and stacks', () =>
     playing(async ({ page }) => {
       const buff = page.getByTestId('buffs').getByTestId('buff-strength');

@@ -7,6 +7,7 @@ import { serverNow, useNow } from '../clock';
 import { Glyph } from '../ui/icons';
 import { kindOf, ms, nameOf, thing, useWorld, type Spot, type World } from '../world';
 import { Card } from './Card';
+import { Hint, useLessons } from './Hint';
 import { Motion } from './motion';
 import { HEIGHT, PlaceNames, Terrain, WIDTH } from './Terrain';
 import { Bubble, Token } from './Token';
@@ -31,13 +32,14 @@ export function MapView() {
   const [over, setOver] = useState<bigint | null>(null);
   const [pinned, setPinned] = useState<bigint | null>(null);
   const [goal, setGoal] = useState<Spot | null>(null);
+  const [lessons, learn] = useLessons();
   const floaters = useFloaters(world, motion);
   const fires = useFires(world);
-  const latest = useRef({ world, actions });
+  const latest = useRef({ world, actions, learn });
 
   motion.world = world;
   useEffect(() => {
-    latest.current = { world, actions };
+    latest.current = { world, actions, learn };
   });
 
   useEffect(() => {
@@ -58,8 +60,14 @@ export function MapView() {
     };
   }, [motion]);
 
+  const point = useCallback((id: bigint | null) => {
+    if (id !== null) latest.current.learn('look');
+    setOver(id);
+  }, []);
+
   const press = useCallback((id: bigint) => {
     const now = latest.current;
+    now.learn('look');
     const who = now.world.characters.get(id);
     if (who === undefined) return;
     const kind = kindOf(now.world, who);
@@ -76,6 +84,7 @@ export function MapView() {
     const inside = { x: Math.min(WIDTH - 5, Math.max(5, at.x)), y: Math.min(HEIGHT - 5, Math.max(5, at.y)) };
     setPinned(null);
     setGoal(inside);
+    learn('walk');
     actions.walk(inside);
   };
 
@@ -142,7 +151,7 @@ export function MapView() {
             buff={buff}
             chosen={shown === who.id}
             place={motion.place}
-            onOver={setOver}
+            onOver={point}
             onPress={press}
           />
         ))}
@@ -167,6 +176,7 @@ export function MapView() {
         ))}
       </div>
       {shownWho && <Card who={shownWho} motion={motion} frame={frame} pinned={pinned !== null} onClose={() => setPinned(null)} />}
+      {actions.intent === null && <Hint lessons={lessons} onClose={() => learn('walk', 'look')} />}
       <IntentNote world={world} />
     </div>
   );

@@ -3,10 +3,12 @@
 
 import { serverNow } from '../clock';
 import { spotOf, type Spot, type World } from '../world';
+import { arrange } from './labels';
 import { HEIGHT, WIDTH } from './Terrain';
 
 const CATCH_UP = 9; // how fast a token gets to where it belongs, a second
 const LEAP = 220; // what is farther than this was no step
+const ARRANGE_MS = 100; // how often names look for room
 
 export class Motion {
   private readonly nodes = new Map<bigint, HTMLElement>();
@@ -15,6 +17,7 @@ export class Motion {
   private top = 0;
   private aimed = false;
   private before = 0;
+  private arranged = 0;
   private frame = 0;
   private size = { width: WIDTH, height: HEIGHT };
 
@@ -40,6 +43,10 @@ export class Motion {
       const part = 1 - Math.exp(-CATCH_UP * seconds);
       for (const [id, node] of this.nodes) this.draw(id, node, part);
       this.look(1 - Math.exp(-4 * seconds));
+      if (at - this.arranged >= ARRANGE_MS) {
+        this.arranged = at;
+        this.arrange();
+      }
       this.frame = requestAnimationFrame(step);
     };
     this.frame = requestAnimationFrame(step);
@@ -87,6 +94,14 @@ export class Motion {
     this.shown.set(id, now);
     const digits = there ? 0 : 1; // what stands, stands on whole pixels, and is sharp
     node.style.transform = `translate3d(${(now.x * this.scale).toFixed(digits)}px, ${(now.y * this.scale).toFixed(digits)}px, 0)`;
+  }
+
+  private arrange(): void {
+    if (this.land === null || this.size.width === 0) return;
+    const { left, top, scale } = this;
+    const frame = { left, top, right: left + this.size.width, bottom: top + this.size.height };
+    const { nodes, land } = this;
+    arrange({ nodes, land, frame, scale, me: this.world?.me?.id, at: (id) => this.shown.get(id) });
   }
 
   private look(part: number): void {

@@ -36,7 +36,7 @@ export function BossPanel() {
       className={`boss ${fight ? `is-awake phase-${fight.phase}` : ''} ${justBreathed ? 'is-burning' : ''}`}
       note={
         <span className="muted" title="Fights that the raid won">
-          {lair.won} of {lair.fights} won
+          {lair.fights > 0 ? `Raids won: ${lair.won} of ${lair.fights}` : fight && 'The first raid'}
         </span>
       }
     >

@@ -11,6 +11,7 @@ import { Panel } from './Panel';
 import { SellForm } from './SellForm';
 
 const POTIONS = ['strength', 'swiftness', 'healing'] as const;
+const SLOTS = 10; // drawn, so that a bag looks like one; it holds more
 const LASTS: Record<string, number> = { strength: 60_000, swiftness: 30_000, healing: 20_000, weakness: 40_000 };
 
 export function HeroPanel() {
@@ -21,25 +22,27 @@ export function HeroPanel() {
   const things = world.items.filter((item) => item.ownerId === me.id);
   const item = things.find((row) => row.id === selling);
   return (
-    <Panel icon="person" title="Hero" className="hero" note={<Purse world={world} me={me} />}>
-      <div className="hero-body">
-        <div className="hero-self">
-          <Name me={me} />
-          <div className="meter meter-life meter-big" data-testid="life">
-            <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
-            <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
+    <>
+      <Panel icon="person" title="Hero" className="hero" note={<Purse world={world} me={me} />}>
+        <div className="hero-body">
+          <div className="hero-self">
+            <Name me={me} />
+            <div className="meter meter-life meter-big" data-testid="life">
+              <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
+              <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
+            </div>
+            <Buffs world={world} me={me} />
           </div>
           <Bag things={things} onSell={setSelling} />
+          <div className="hero-acts">
+            <Potions world={world} me={me} />
+            <Fight world={world} me={me} />
+            <Quest world={world} me={me} />
+          </div>
         </div>
-        <Buffs world={world} me={me} />
-        <div className="hero-acts">
-          <Potions world={world} me={me} />
-          <Fight world={world} me={me} />
-          <Quest world={world} me={me} />
-        </div>
-      </div>
-      {item && item.holder === undefined && <SellForm item={item} onDone={() => setSelling(null)} />}
-    </Panel>
+      </Panel>
+      {item && item.holder === undefined && <SellForm key={item.id} item={item} onDone={() => setSelling(null)} />}
+    </>
   );
 }
 
@@ -70,7 +73,6 @@ export function HeroFoot() {
           <Potions world={world} me={me} />
         </div>
         <div className="for-market">
-          <p className="muted">Tap a thing to sell it.</p>
           <Bag things={things} onSell={setSelling} />
         </div>
       </div>
@@ -132,7 +134,7 @@ function Buffs({ world, me }: { world: World; me: Character }) {
   const effects = world.effects.filter((effect) => effect.characterId === me.id);
   return (
     <div className="buffs" data-testid="buffs">
-      {effects.length === 0 && <p className="quiet">No potion is at work. Drink one, or wait for Father Bede.</p>}
+      {effects.length === 0 && <p className="quiet">No potion is at work.</p>}
       {effects.map((effect) => (
         <Buff key={effect.id} effect={effect} now={now} me={me} />
       ))}
@@ -159,7 +161,7 @@ function Buff({ effect, now, me }: { effect: Effect; now: number; me: Character 
           <i key={n} className={n < effect.stacks ? 'on' : ''} />
         ))}
       </span>
-      <time>{clockText(left)}</time>
+      <time>{Math.ceil(left / 1000)} s</time>
       {effect.kind === 'weakness' && (
         <button
           type="button"
@@ -337,20 +339,27 @@ function questText(objective: Objective): string {
 
 function Bag({ things, onSell }: { things: readonly Item[]; onSell: (id: bigint) => void }) {
   return (
-    <div className="bag" aria-label="Bag">
-      {things.length === 0 && <p className="quiet">Your bag is empty.</p>}
-      {things.map((item) => (
-        <button
-          key={item.id}
-          type="button"
-          className={`thing ${item.holder !== undefined ? 'is-held' : ''}`}
-          title={item.holder !== undefined ? `${capital(item.kind)}: up for auction` : `${capital(item.kind)}: sell it`}
-          disabled={item.holder !== undefined}
-          onClick={() => onSell(item.id)}
-        >
-          <Icon name={thingIcon(item.kind)} size={19} />
-        </button>
-      ))}
+    <div className="bag" role="group" aria-label="Bag">
+      <p className="bag-title">
+        Bag <span className="quiet">{things.length === 0 ? 'is empty' : 'choose a thing to sell it'}</span>
+      </p>
+      <div className="bag-things">
+        {things.map((item) => (
+          <button
+            key={item.id}
+            type="button"
+            className={`thing ${item.holder !== undefined ? 'is-held' : ''}`}
+            title={item.holder !== undefined ? `${capital(item.kind)}: up for auction` : `${capital(item.kind)}: sell it`}
+            disabled={item.holder !== undefined}
+            onClick={() => onSell(item.id)}
+          >
+            <Icon name={thingIcon(item.kind)} size={19} />
+          </button>
+        ))}
+        {Array.from({ length: Math.max(0, SLOTS - things.length) }, (_, n) => (
+          <i key={n} className="slot" />
+        ))}
+      </div>
     </div>
   );
 }

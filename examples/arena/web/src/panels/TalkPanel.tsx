@@ -24,7 +24,7 @@ export function TalkPanel() {
     if (tab === 'chat') seen.current = newest;
   }, [tab, newest]);
   return (
-    <section className="panel talk" aria-label="Talk and news">
+    <section className={`panel talk talk-${tab}`} aria-label="Talk and news">
       <div className="tabs" role="tablist">
         {TABS.map(({ id, icon, text }) => (
           <button key={id} type="button" role="tab" aria-selected={tab === id} onClick={() => setTab(id)} data-testid={`tab-${id}`}>
@@ -142,7 +142,7 @@ function Feed({ world }: { world: World }) {
   return (
     <Scroll count={rows.at(-1)?.event.id} testId="feed">
       {rows.map(({ event, row }) => (
-        <li key={event.id} className={`feed feed-${event.kind}`} title={event.detail}>
+        <li key={event.id} className={`feed feed-${event.kind}`} title={[event.detail, event.step].join('\n').trim()}>
           <Icon name={ICONS[row.workflowType] ?? 'gear'} size={15} />
           <span>
             <b>{row.workflowType.replace('_', ' ')}</b> {subject(world, row)} <em>{happened(event)}</em>

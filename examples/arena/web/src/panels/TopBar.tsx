@@ -38,8 +38,8 @@ export function TopBar() {
         </div>
       )}
       <div className="topbar-end">
-        <span className="pill" title="Players who are connected">
-          <Icon name="people" size={16} /> {players}
+        <span className="pill pill-players" title="Who is connected, without those whom the server plays">
+          <Icon name="people" size={16} /> {players} {players === 1 ? 'player' : 'players'}
         </span>
         <span className={`pill pill-link ${world.live ? 'is-live' : 'is-lost'}`} data-testid="link">
           <i /> {world.live ? 'Live' : world.known ? 'Reconnecting' : 'Connecting'}

@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
-from engine_support import START, Bid, Clock, Faults, Game, GameError, Go, Number, Stop, fragile, mark, seconds
+from engine_support import START, Bid, Clock, Faults, Game, GameError, Go, Number, Stop, Target, fragile, mark, seconds
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gamedb import ProcedureContext, ReducerContext
 from workflow_module import (
     ChildFailed,
+    Signal,
     WorkflowContext,
     WorkflowTimer,
     call,
@@ -21,6 +22,7 @@ from workflow_module import (
     signal,
     spawn,
     start,
+    subscribe,
     timer,
     waiting,
     workflow,
@@ -312,6 +314,40 @@ def test_a_wait_is_held_for_one_row_object_alone() -> None:
     held.keep(row, entry)
     assert held.take(row) is entry
     assert held.take(row) is None
+
+
+class Loot(Signal):
+    items: list[str]
+
+
+@workflow
+async def looter(ctx: WorkflowContext) -> list[str]:
+    subscribe(Loot, "all")
+    loot = await signal(Loot)
+    loot.items.append(str(ctx.workflow_id))
+    return loot.items
+
+
+def test_what_a_workflow_does_to_its_signal_nobody_else_sees() -> None:
+    game = Game([looter])
+    flows = [game.flows.start(looter, None) for _ in range(2)]
+    sent = Loot(items=["sword"])
+    game.flows.broadcast(sent, "all")
+    assert [game.flows.result(flow) for flow in flows] == [["sword", "1"], ["sword", "2"]]
+    assert sent == Loot(items=["sword"])
+
+
+def test_what_a_sender_does_after_sending_is_not_sent() -> None:
+    @workflow
+    async def sender(ctx: WorkflowContext, init: Target) -> None:
+        loot = Loot(items=["sword"])
+        ctx.signal(init.id, loot)
+        loot.items.append("shield")
+
+    game = Game([looter, sender])
+    flow = game.flows.start(looter, None)
+    game.flows.start(sender, Target(flow))
+    assert game.flows.result(flow) == ["sword", "1"]
 
 
 # --- what a flat wait decides by itself is what an evaluation would say

@@ -25,10 +25,12 @@ class Bank:
 
     refusals = 0
     asked: list[tuple[str, int]] = []
+    keys: set[str] = set()
 
 
 async def charge(ctx: Any, amount: int) -> int:
     Bank.asked.append((ctx.step_key, ctx.attempt))
+    Bank.keys.add(ctx.attempt_key)
     if Bank.refusals:
         Bank.refusals -= 1
         raise GameError("closed")
@@ -60,7 +62,7 @@ async def household(ctx: WorkflowContext) -> int:
 
 
 def parked(flow: Any, refusals: int) -> tuple[Game, int]:
-    Bank.refusals, Bank.asked = refusals, []
+    Bank.refusals, Bank.asked, Bank.keys = refusals, [], set()
     game = Game([buy, buy_two, careful, household])
     game.quiet()
     workflow_id = game.flows.start(flow, None)
@@ -76,8 +78,9 @@ def test_resuming_what_ran_out_of_attempts_calls_again_with_as_many_and_the_same
     game.flows.resume(flow)
     game.advance(10)
     assert game.flows.result(flow) == 5
-    assert [attempt for _, attempt in Bank.asked] == [1, 2, 1, 2]
+    assert [attempt for _, attempt in Bank.asked] == [1, 2, 3, 4]
     assert len({step_key for step_key, _ in Bank.asked}) == 1
+    assert len(Bank.keys) == 4
     assert game.calls() == []
 
 

@@ -69,6 +69,8 @@ def step(
     if current is None or current.status in FINISHED:  # the step has ended its own workflow
         cancel_children(run, row.id)
         return row.replace(status=WorkflowStatus.Cancelled), None
+    if current.wait_data is not row.wait_data:  # the step has changed it, as who fires its own timer does
+        waiting = None
     row = current
     if isinstance(outcome, Suspended):
         return _suspended(run, row, waiting, outcome, event, cancelling)

@@ -28,6 +28,7 @@ from workflow_module import (
     workflow,
 )
 from workflow_module.armed import Facts, Node, SelectNode, SignalLeaf, TimerLeaf, evaluate
+from workflow_module.engine import engine_of
 from workflow_module.inbox import Incoming
 from workflow_module.waiting import Held, Waiting
 
@@ -236,6 +237,25 @@ def test_a_timer_that_was_fired_by_hand_is_armed_again_where_the_code_waits_for_
     assert game.status(flow) == "Suspended"
     game.flows.fire_timer(flow, "end")
     assert game.flows.result(flow) == 2
+
+
+def test_a_timer_that_a_workflow_fires_of_itself_is_armed_again_where_it_waits_for_it_again(tmp_path: Any) -> None:
+    @workflow
+    async def hurried(ctx: WorkflowContext) -> int:
+        at, bids = ctx.now + timedelta(seconds=60), 0
+        while isinstance(await select(timer(Clock.END, at=at), Bid), Bid):
+            engine_of(ctx.functions).fire_timer(ctx, ctx.workflow_id, "end")
+            bids += 1
+        return bids
+
+    game = Game([hurried], tmp_path / "game.db")
+    flow = game.flows.start(hurried, None)
+    game.flows.signal(flow, Bid(amount=1))
+    game.reopen()
+    game.due()
+    assert game.status(flow) == "Suspended"
+    game.advance(60)
+    assert game.flows.result(flow) == 1
 
 
 def test_a_duration_begins_anew_each_time() -> None:

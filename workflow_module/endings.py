@@ -181,7 +181,7 @@ def procedure_ended(
 
 
 def retry_calls(run: Run, row: Workflow) -> Workflow:
-    """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: call again, with as many attempts."""
+    """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: as many attempts again."""
     if not row.wait_data or not error_line(row.error or "").startswith(_PROCEDURE_FAILED):
         return row
     table = run.ctx.db[PendingProcedure]

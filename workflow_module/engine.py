@@ -15,6 +15,7 @@ import msgspec
 from gamedb import ReducerContext
 
 from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
+from .arming import repair_timers
 from .codec import decode, encode
 from .definition import WorkflowDefinition, procedure_result
 from .endings import delete, procedure_ended, retry_calls, terminate
@@ -129,6 +130,8 @@ class Engine:
         if row.status is not WorkflowStatus.Failed:
             raise NotFailed(f"workflow {workflow_id} ({row.workflow_type}) has not failed: it is {row.status.value}")
         row = ctx.db[Workflow].update(retry_calls(run, row).replace(status=WorkflowStatus.Suspended))
+        if row.wait_data:
+            repair_timers(run, row, decode_node(row.wait_data))
         note(run, row, "resumed", "")
         run.wake(workflow_id)
         run.drain()

@@ -172,6 +172,14 @@ async def stubborn(ctx: WorkflowContext, init: Shape) -> int:
 
 
 @workflow
+async def idler(ctx: WorkflowContext, init: Shape) -> int:
+    for n in range(5):
+        await select(Bid, timer(Clock.OTHER, after=seconds(init.d)), timer(Clock.END, after=seconds(init.d + 1)))
+        fragile()
+    return 5
+
+
+@workflow
 async def hasty(ctx: WorkflowContext, init: Shape) -> int:
     for n in range(init.left + 3):
         match n % 3:
@@ -210,7 +218,7 @@ async def doubtful(ctx: WorkflowContext, init: Shape) -> int:
 @workflow
 async def meddler(ctx: WorkflowContext, init: Shape) -> int:
     """Does to others, and to itself, what operators do."""
-    ends, engine = ctx.now + seconds(9), None
+    ends = ctx.now + seconds(9)
     for n in range(6):
         got = await select(timer(Clock.END, at=ends), Go)
         if not isinstance(got, Go):
@@ -261,6 +269,7 @@ NAMES = (
     "again",
     "tidy",
     "stubborn",
+    "idler",
     "hasty",
     "doubtful",
     "meddler",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine_support import Game, GameError, Go, seconds
+from engine_support import Faults, Game, GameError, Go, fragile, seconds
 
 from gamedb import Database, ManualClock, Module, ReducerContext, u64
 from workflow_module import (
@@ -15,6 +15,7 @@ from workflow_module import (
     gather,
     install,
     signal,
+    sleep,
     spawn,
     workflow,
 )
@@ -146,3 +147,25 @@ def test_a_librarys_reducers_work_with_the_engine_of_the_game_that_installs_its_
     parent = flows.start(sender, None)
     db.call(go, parent + 1)
     assert flows.result(parent) == 7
+
+
+@workflow
+async def sleeper(ctx: WorkflowContext) -> int:
+    await sleep(seconds(5))
+    fragile()
+    return 1
+
+
+def test_a_clock_that_was_set_back_while_a_workflow_was_parked_lets_it_sleep_again() -> None:
+    game = Game([sleeper])
+    game.quiet()
+    flow = game.flows.start(sleeper, None)
+    Faults.on = True
+    game.advance(5)
+    assert game.status(flow) == "Failed"
+    Faults.on = False
+    game.clock.set(game.clock.now - seconds(3))
+    game.flows.resume(flow)
+    assert game.status(flow) == "Suspended"
+    game.advance(3)
+    assert game.flows.result(flow) == 1

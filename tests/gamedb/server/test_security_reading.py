@@ -102,8 +102,17 @@ def test_the_schema_names_no_private_thing(fortress: Fortress) -> None:
         assert "town" in text
 
 
-@pytest.mark.parametrize("path", ["/v1/database/fortress/logs", "/v1/database/fortress/logs?follow=true", "/metrics"])
-def test_logs_and_metrics(fortress: Fortress, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/database/fortress/logs",
+        "/v1/database/fortress/logs?follow=true",
+        "/metrics",
+        "/v1/databases",
+        "/v1/database/fortress/describe",
+    ],
+)
+def test_what_only_operators_are_told(fortress: Fortress, path: str) -> None:
     assert fortress.request("GET", path).status in (401, 403)
     assert fortress.request("GET", path, token=fortress.stranger()[1]).status == 403
 

@@ -43,15 +43,14 @@ pictures: ## The same, and keep the pictures in docs/images
 
 console: $(BUILT_CONSOLE) ## Build the console, which servers have at /console/
 
-console-test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
-	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
+console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Chromium)
+	@cd $(CONSOLE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
 
 wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel, with the arena's page and the console, into dist/
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
-	@$(PY) -m pytest $(ARGS)
-	@$(if $(ARGS),,$(MAKE) sdk page console-test)
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent

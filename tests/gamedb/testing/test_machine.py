@@ -41,6 +41,7 @@ def give(ctx: ReducerContext, from_id: u64, to_id: u64, gold: u8) -> None:
 
 class BankMachine(ModuleStateMachine):
     module = bank
+    arguments = {"from_id": st.integers(0, 1), "to_id": st.integers(0, 1)}
 
     @invariant()
     def gold_is_conserved(self) -> None:

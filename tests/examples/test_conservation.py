@@ -1,8 +1,8 @@
 """No gold and no thing is made or lost, whatever players do and whenever the process dies.
 
 Random scenarios in a simulation whose disk is slow. `save` is a flush boundary; a crash falls back to what the disk
-has, as a killed process would, and the game goes on from there. After each commit the sums are those of the beginning, what the
-tables say agrees with what the workflows did, and when all has ended, nothing is held any more.
+has, as a killed process would, and the game goes on from there. After each commit the sums are those of the beginning,
+what the tables say agrees with what the workflows did, and when all has ended, nothing is held any more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.examples.games import GAMES
 from tests.examples.games.base import Action, Game, Play
 from workflow_module import WorkflowError
 
-SCENARIOS = int(os.environ.get("GAMEDB_FUZZ_SCENARIOS", "15"))
+SCENARIOS = int(os.environ.get("GAMEDB_FUZZ_SCENARIOS", "40"))
 STEPS = 30
 
 Draw = st.DataObject

@@ -25,7 +25,7 @@ BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash wheel page pictures test sdk check format fuzz crash bench clean
+.PHONY: help run demo-crash wheel page pictures console console-test test sdk check format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -40,19 +40,18 @@ page: .venv/.ready $(PAGE)/dist/index.html ## Test the page of the arena in a br
 	@cd $(PAGE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
 
 pictures: ## The same, and keep the pictures in docs/images
-	@ARENA_PICTURES=1 $(MAKE) page
+	@ARENA_PICTURES=1 CONSOLE_PICTURES=1 $(MAKE) page console-test
 
 console: $(BUILT_CONSOLE) ## Build the console, which servers have at /console/
 
-console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Chromium), and take its pictures for docs/images
+console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Chromium)
 	@cd $(CONSOLE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
 
 wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel, with the arena's page and the console, into dist/
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
-	@$(PY) -m pytest $(ARGS)
-	@$(if $(ARGS),,$(MAKE) sdk page)
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent

@@ -289,6 +289,7 @@ class Module:
 
         It runs with every question, so it must be quick: `report.count(row, column=value)` reads numbers that
         `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.
+        Operators are told the numbers, everybody the problems.
         """
         self._health_checks.append(function)
         return function

@@ -79,3 +79,17 @@ def test_everything_that_is_imported_comes_from_the_wheel(installed: Path, tmp_p
         check=True,
     )
     assert all(Path(path).is_relative_to(installed) for path in done.stdout.split())
+
+
+def test_who_looks_for_an_example_by_its_name_in_the_repository_is_told_the_right_one(
+    installed: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gamedb", "describe", "examples.quickstart:module"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "Did you mean gamedb_examples.quickstart:module?" in done.stderr

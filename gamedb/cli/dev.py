@@ -101,8 +101,9 @@ class _Game:
         self._show_steps(found)
         self.stop(TABLES_CHANGED if found["clients_must_reload"] else CODE_CHANGED)
         self._process = subprocess.Popen(
-            [*_GAMEDB, "start", self._target, *self._options, "--supervised"], stdin=subprocess.PIPE, text=True
-        )
+            [*_GAMEDB, "start", self._target, *self._options, "--supervised"],
+            stdin=subprocess.PIPE, text=True, start_new_session=True,  # Ctrl-C is for us; it gets our goodbye
+        )  # fmt: skip
 
     def _show_steps(self, found: dict[str, Any]) -> None:
         if found["exists"]:

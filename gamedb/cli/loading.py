@@ -89,6 +89,9 @@ def _not_found(dotted: str, missing: str, attribute: str) -> NoReturn:
     where = f"package {parent!r}" if parent else f"the current directory ({_shown(os.getcwd(), home=True)})"
     if parent and not hasattr(sys.modules[parent], "__path__"):
         fail(f"{parent!r} is a file, not a package; it has no {last!r}.", f"Did you mean {parent}:{last}?")
+    if missing == "examples" and importlib.util.find_spec("gamedb_examples"):
+        colon = ":" if attribute else ""
+        fail(f"there is no module {missing!r} in {where}.", f"Did you mean gamedb_{dotted}{colon}{attribute}?")
     known = list(_modules_in(parent))
     if not parent and (inside := _directory_with(last)):
         fail(f"there is no module {missing!r} in {where}.", f"There is one in {inside}/: cd {inside}")

@@ -51,10 +51,23 @@ def sql(
     names = [element["name"].get("some", f"column{number}") for number, element in enumerate(elements, 1)]
     kinds = [element["algebraic_type"] for element in elements]
     if as_json:
+        names = _distinct(names)
         rows = [[as_plain(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in answer["rows"]]
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
     _show(names, kinds, answer["rows"], answer["total_duration_micros"])
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names of columns as those of fields: a second `id` is `id_2`."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, field = 1, name
+        while field in found:
+            number += 1
+            field = f"{name}_{number}"
+        found[field] = None
+    return list(found)
 
 
 def _show(names: list[str], kinds: list[dict[str, Any]], rows: list[list[Any]], micros: int) -> None:

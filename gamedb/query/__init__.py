@@ -4,7 +4,7 @@
 commit how their answers changed. Uses the store and what describes it; knows no client, no wire and no clock.
 """
 
-from gamedb.query.access import ROWS_MAX
+from gamedb.query.access import ROWS_MAX, SECONDS_MAX
 from gamedb.query.catalog import SHAPES_MAX, Catalog
 from gamedb.query.grammar import CONDITIONS_MAX
 from gamedb.query.live import Counters, Delta, LiveQuery
@@ -17,6 +17,7 @@ __all__ = [
     "NESTING_MAX",
     "PIECES_MAX",
     "ROWS_MAX",
+    "SECONDS_MAX",
     "SHAPES_MAX",
     "TEXT_MAX",
     "Catalog",

@@ -6,6 +6,7 @@ asked for what, and how it is sent, is the caller's.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from gamedb.columns import ProductType, exact_function
@@ -28,7 +29,8 @@ from gamedb.types import Identity
 class Matcher:
     """The running queries of a database."""
 
-    def __init__(self, catalog: Catalog, tables: ReadTables) -> None:
+    def __init__(self, catalog: Catalog, tables: ReadTables, *, log: logging.Logger | None = None) -> None:
+        """`log`: where failures of views go; by default to the logger of the module."""
         self.counters = Counters()
         self._reader = Reader({schema.name: tables[schema.row].data for schema in catalog.tables})
         self._live: dict[Any, LiveQuery] = {}
@@ -36,7 +38,8 @@ class Matcher:
         self._joins = Joins(self._reader, self.counters)
         self._reevaluated = Reevaluated(self._reader, self.counters)
         self._retested = Retested(self._reader, self.counters)
-        self._views = Views(catalog.name, tables, self._reader, self.counters)
+        log = log or logging.getLogger(f"gamedb.{catalog.name}")
+        self._views = Views(log, tables, self._reader, self.counters)
         self._followers: tuple[Follower, ...] = (
             self._single,
             self._joins,

@@ -43,13 +43,18 @@ class Http(_Base):  # type: ignore[misc]
             self._complete, self._until = cycle, None
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
+        self._lose_patience()
         super().connection_lost(error)
 
+    def handle_websocket_upgrade(self, *event: Any) -> None:
+        self._lose_patience()  # which would keep all this for a while
+        super().handle_websocket_upgrade(*event)
+
+    def _lose_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+
     def _look(self, transport: asyncio.Transport) -> None:
-        if transport.get_protocol() is not self:
-            return
         loop = asyncio.get_running_loop()
         if self._until is not None and loop.time() >= self._until:
             transport.abort()

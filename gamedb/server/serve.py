@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import uvicorn
+from starlette.applications import Starlette
 
 from gamedb.errors import SchemaError, StorageError
-from gamedb.server.app import app_of
+from gamedb.server.http import routes
 from gamedb.server.requests import Http
 from gamedb.server.server import Server
 from gamedb.server.session import GOING_AWAY
@@ -119,7 +120,7 @@ async def serving(
     server: Server, listen: str = LISTEN, *, static: Path | None = None, schedules: bool = True
 ) -> AsyncIterator[Serving]:
     """Serve for as long as the `async with` lasts, and end gracefully. `schedules`: drive the scheduled tables, too."""
-    app = app_of(server, static=static)
+    app = Starlette(routes=routes(server, static=static))
     bound = bind(listen)
     loop = asyncio.get_running_loop()
     config = uvicorn.Config(

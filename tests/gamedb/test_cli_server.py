@@ -150,6 +150,10 @@ class TestSql:
         result = run("sql", "arena", query, "--json", "--server", running.url)
         assert json.loads(result.out) == [{"name": "ann", "mood": "CALM", "at": None}]
 
+    def test_columns_of_one_name_are_told_apart_in_json(self, run: Run, running: Running) -> None:
+        result = run("sql", "arena", "SELECT 1 AS a, 2 AS a_2, 3 AS a, 4 AS a", "--json", "--server", running.url)
+        assert json.loads(result.out) == [{"a": 1, "a_2": 2, "a_3": 3, "a_4": 4}]
+
     def test_the_query_may_come_from_stdin(self, run: Run, running: Running) -> None:
         result = run("sql", "arena", "--server", running.url, stdin="SELECT count(*) AS n FROM player")
         assert "n" in result.out
@@ -225,6 +229,7 @@ class TestToken:
         again = json.loads(run("token", "issue", "--subject", "matchmaker", "--json").out)
         assert again["identity"] == issued["identity"]
         assert run("token", "show", issued["token"]).code == 0
+        assert run("token", "issue", "--days", "99999999").code == 2  # no such token would be accepted
 
     def test_rotating_says_what_older_keys_do(self, run: Run, running: Running) -> None:
         result = run("token", "rotate")

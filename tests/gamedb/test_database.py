@@ -235,6 +235,8 @@ def test_a_caller_is_somebody_else_and_private_reducers_are_refused_to_them(modu
             db.caller(ANN).call("start")
         with pytest.raises(NotAllowed, match="'secret'"):
             db.call_json("secret", "[]", sender=ANN)
+        with pytest.raises(TypeError, match="a caller is an Identity, not 'ann'"):
+            db.caller("ann")  # type: ignore[arg-type]
 
 
 def test_two_databases_of_one_module_share_nothing(module: Module) -> None:

@@ -132,7 +132,7 @@ function useModuleChanges(database: Database | null, changed: () => void): void 
         if (!same || JSON.stringify(description) !== JSON.stringify(database.description)) changed();
       })
       .catch(() => undefined);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- only when the connection comes back
+    // only when the connection comes back
   }, [state, wasLost]);
 }
 
@@ -142,6 +142,7 @@ function LostLine({ database }: { database: Database | null }) {
   return (
     <div className="lost" role="alert" data-testid="lost">
       <i className="spinner" /> The connection to the server is lost. What you see is how it was; trying again.
+      {database?.link.problem && <span className="lost-why">{database.link.problem}</span>}
     </div>
   );
 }

@@ -12,11 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gamedb.errors import TokenError
 from gamedb.module import Resolved
-from gamedb.server.credentials import credentials
 from gamedb.server.http.answers import Refused, guarded
-from gamedb.server.http.databases import Visit, for_database
+from gamedb.server.http.databases import Visit, for_database, operated
 from gamedb.server.http.status import version
 from gamedb.server.server import Server
 from gamedb.wire.sats_json import dumps
@@ -26,13 +24,7 @@ def routes(server: Server) -> list[Route]:
     """The routes below `/v1`."""
 
     async def databases(request: Request) -> Response:
-        caller = await credentials(server.authenticator, request.headers.get("authorization"))
-        if caller.anonymous:
-            raise TokenError("missing", "this is for operators; send Authorization: Bearer OWNER_TOKEN")
-        found = [one for one in server.hosted.values() if one.may_operate(caller.claims.identity)]
-        if not found:
-            raise Refused(403, f"identity {caller.claims.identity} operates no database here; send the owner's token")
-        listed = [{"name": one.name, "identity": one.identity.hex()} for one in found]
+        listed = [{"name": one.name, "identity": one.identity.hex()} for one in await operated(server, request)]
         return JSONResponse({"version": version(), "databases": listed})
 
     return [

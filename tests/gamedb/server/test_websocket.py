@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import subprocess
@@ -19,7 +20,9 @@ from websockets.exceptions import InvalidStatus
 
 from gamedb import Database, Module, PrimaryKey, Row, u32
 from gamedb.server.limits import Limits
+from gamedb.server.requests import Http
 from gamedb.server.serve import Serving
+from gamedb.server.websocket import WebSocket
 from gamedb.wire import messages
 from tests.gamedb.server.arena import Gates, Mark, Player, Reminder, Secret, Visit, arena
 from tests.gamedb.server.with_sockets import (
@@ -474,6 +477,41 @@ def test_a_client_that_goes_during_its_handshake_leaves_nothing(game: Game) -> N
         assert isinstance(ann.call("nothing"), messages.ReducerOk)
     until(lambda: not game.serving.server.websockets, "all are gone")
     assert all(visit.came == visit.went for visit in game.db.read(Visit))
+
+
+def test_connections_that_have_gone_are_kept_by_nothing() -> None:
+    """L58: no timer that still runs, say."""
+
+    def kept() -> int:
+        gc.collect()
+        return sum(type(found) in (Http, WebSocket) for found in gc.get_objects())
+
+    module, _ = arena()
+    with Database(module) as db, served(db, limits=Limits(handshake_seconds_max=600)) as serving:
+        with Connection(serving):  # makes what is made once
+            pass
+        before = kept()
+        for _ in range(10):
+            with Connection(serving):
+                pass
+        until(lambda: kept() <= before, "all are forgotten")
+
+
+def test_a_view_that_fails_is_in_the_log_of_the_database_whatever_that_is_called() -> None:
+    """L18, L51: how it is asked for does not matter either."""
+    module, _ = arena()
+    with Database(module) as db, served(db, names=("eu",)) as serving:
+        db.call("spawn", 1, 7)
+        with Connection(serving, database="eu") as ann:
+            ann.subscribe("SELECT * FROM strong")
+            db.call("note", 1, "break the view")
+            until(lambda: len(serving.server.hosted["eu"].logs.last()) == 1, "it is logged")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{serving.url}/v1/database/eu/sql", b"SELECT * FROM strong")
+        refused.value.close()
+        lines = serving.server.hosted["eu"].logs.last()
+    assert len(lines) == 2
+    assert all(b"view strong failed" in line for line in lines)
 
 
 def test_tokens_stand_in_no_log(game: Game, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,5 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { serverNow } from './clock';
 import type { Schema } from '../module/schema';
 import type { Row } from '../module/values';
 import type { Api } from '../session';
@@ -57,8 +58,10 @@ export function useRows(table: string, queries: string[], keep?: (row: Row) => b
     let following: Following | null = null;
     const look = (): void => {
       if (following === null) return;
-      if (following.error !== null) setLive((last) => ({ ...last, error: following!.error }));
-      else if (following.applied) {
+      if (following.error !== null) {
+        const { error } = following;
+        setLive((last) => (last.key === key ? { ...last, error } : { rows: [], ready: false, error, key }));
+      } else if (following.applied) {
         const rows = link.rows(table);
         setLive({ rows: keeps.current ? rows.filter(keeps.current) : rows, ready: true, error: null, key });
       }
@@ -70,18 +73,18 @@ export function useRows(table: string, queries: string[], keep?: (row: Row) => b
       stopListening();
       following?.stop();
     };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `text` says all of `queries`
+    // `text` says all of `queries`
   }, [link, table, text, key]);
   return live.key === key ? live : EMPTY;
 }
 
 const EMPTY: Live = { rows: [], ready: false, error: null };
 
-/** The time, again and again. */
+/** The server's time, again and again. */
 export function useNow(everyMs = 1000): number {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    const timer = setInterval(() => setNow(serverNow()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;

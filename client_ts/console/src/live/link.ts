@@ -3,6 +3,7 @@
 // What was seen stays in sight while the connection is lost: a query's rows are replaced once it is answered again.
 
 import { connectionBuilder, type Connection } from '../module/remote';
+import { noteServerTime } from './clock';
 import type { Schema } from '../module/schema';
 import type { Row } from '../module/values';
 
@@ -32,6 +33,8 @@ interface Followed extends Following {
 
 export class Link {
   state: LinkState = 'connecting';
+  /** Why the connection was lost, when the server said so. */
+  problem: string | null = null;
   private connection: Connection | null = null;
   private readonly followed = new Set<Followed>();
   private readonly stateListeners = new Set<Listener>();
@@ -115,9 +118,10 @@ export class Link {
   private connect(): void {
     if (this.closed) return;
     let over = false;
-    const lost = (): void => {
+    const lost = (_context: unknown, error?: Error): void => {
       if (over || this.closed) return;
       over = true;
+      this.problem = error?.message || null;
       this.setState('lost');
       const wait = RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]!;
       this.failures += 1;
@@ -134,13 +138,26 @@ export class Link {
         if (this.closed) return connection.disconnect();
         this.connection = connection;
         this.failures = 0;
+        this.problem = null;
         this.setState('live');
         for (const table of this.tableListeners.keys()) this.watch(table);
         for (const one of this.followed) this.ask(one);
+        void this.askTime();
       })
       .onConnectError(lost)
       .onDisconnect(lost)
       .build();
+  }
+
+  private async askTime(): Promise<void> {
+    if (!this.schema.functions.some(({ name }) => name === 'workflow_now')) return;
+    const asked = Date.now();
+    try {
+      const { microsSinceUnixEpoch } = (await this.callProcedure('workflow_now', {})) as { microsSinceUnixEpoch: bigint };
+      noteServerTime(Number(microsSinceUnixEpoch / 1000n), asked, Date.now());
+    } catch {
+      // it goes by the clock of this machine then
+    }
   }
 
   private setState(state: LinkState): void {

@@ -98,7 +98,7 @@ export function Logs() {
         </div>
         <span className="search">
           <Icon name="search" size={14} />
-          <input data-search aria-label="Find in the log" placeholder="Text or reducer  /" value={text} onChange={(event) => setText(event.target.value)} />
+          <input data-search aria-label="Find in the log" title="Find (/)" placeholder="Text or reducer" value={text} onChange={(event) => setText(event.target.value)} />
         </span>
         <div className="bar-end">
           <span className="muted">

@@ -38,7 +38,7 @@ export function ServerPage() {
         <Chart title="Latency" lines={[line((s) => s.p99, 'ember', 'p99'), line((s) => s.p50, 'frost', 'p50')]} times={times} format={seconds} note="of transactions" />
         <Chart title="Connections" lines={[line((s) => s.connections, 'leaf', 'open'), line((s) => s.liveQueries, 'violet', 'queries')]} times={times} format={grouped} />
         <Chart title="Queued for clients" lines={[line((s) => s.queuedBytes, 'frost')]} times={times} format={bytes} />
-        <Chart title="Flush lag" lines={[line((s) => s.flushLag, 'frost')]} times={times} format={seconds} limit={5} note={`${grouped(last.behind)} transactions are not on disk yet`} />
+        <Chart title="Flush lag" lines={[line((s) => s.flushLag, 'frost')]} times={times} format={seconds} limit={5} note={`${grouped(last.behind)} not on disk yet`} />
         <Chart title="Overdue timers" lines={[line((s) => s.overdue, 'gold')]} times={times} format={seconds} limit={5} note="the oldest that should have fired" />
         <Chart title="Delivery lag" lines={[line((s) => s.deliveryLag, 'frost')]} times={times} format={seconds} limit={5} note="the oldest unsent update" />
         <Chart title="Memory" lines={[line((s) => s.memory, 'violet')]} times={times} format={bytes} note={`of the process; ${(last.cpu * 100).toFixed(0)} % of a core`} />

@@ -16,6 +16,8 @@ import { Timeline, useTimeline } from './workflow/Timeline';
 import { readWait, type Leaf, type Wait } from './workflow/wait';
 
 const ENDED = new Set(['Completed', 'Cancelled']);
+/** Of a gather of thousands, so many are listed. */
+const WAITS_MAX = 50;
 
 export function WorkflowPage({ id }: { id: bigint }) {
   const { name: database, description } = useDatabase();
@@ -245,7 +247,7 @@ function Waits({ row, wait, ended }: { row: Row; wait: Wait; ended: boolean }) {
   const expires = useTable('workflow_expiry');
   const expiry = useRows('workflow_expiry', expires && ended ? [`SELECT * FROM workflow_expiry ${where}`] : [], own).rows[0];
   const testing = description.workflows_testing === true;
-  const withoutRow = wait.leaves.filter((leaf) => leaf.kind !== 'timer' && !(leaf.kind === 'signal' && leaf.due !== null));
+  const withoutRow = wait.leaves.filter((leaf) => leaf.kind !== 'timer');
 
   return (
     <>
@@ -272,9 +274,10 @@ function Waits({ row, wait, ended }: { row: Row; wait: Wait; ended: boolean }) {
                     </span>
                   </li>
                 ))}
-              {withoutRow.map((leaf, at) => (
+              {withoutRow.slice(0, WAITS_MAX).map((leaf, at) => (
                 <WaitRow key={at} leaf={leaf} />
               ))}
+              {withoutRow.length > WAITS_MAX && <li className="quiet">and {withoutRow.length - WAITS_MAX} more</li>}
             </ul>
           )}
         </Panel>

@@ -19,6 +19,9 @@ const REFRESH_MS = 2500;
 const ROW_HEIGHT = 30;
 export const STATUSES = ['Suspended', 'Cancelling', 'Failed', 'Completed', 'Cancelled'] as const;
 
+/** Those that are not offered while there are none. */
+const RARE = new Set<string>(['Cancelling', 'Cancelled']);
+
 interface Filter {
   status: string;
   type: string;
@@ -31,7 +34,7 @@ const ORDERS: Record<string, { title: string; sql: string; compare: (a: Row, b: 
   new: { title: 'Newest', sql: 'id DESC', compare: (a, b) => compare(b.id, a.id) },
   old: { title: 'Oldest', sql: 'id', compare: (a, b) => compare(a.id, b.id) },
   changed: {
-    title: 'Last changed',
+    title: 'Changed',
     sql: 'updated_at DESC, id DESC',
     compare: (a, b) => compare(b.updated_at.microsSinceUnixEpoch, a.updated_at.microsSinceUnixEpoch) || compare(b.id, a.id),
   },
@@ -240,7 +243,7 @@ export function Workflows({ route }: { route: Route }) {
   const database = useDatabase();
   const { workflows = {} } = database.description;
   const metrics = useMetrics();
-  const filter = useMemo(() => filterOf(route.query), [route.query.toString()]); // eslint-disable-line react-hooks/exhaustive-deps
+  const filter = useMemo(() => filterOf(route.query), [route.query.toString()]);
   const [selected, setSelected] = useState(-1);
   const [starting, setStarting] = useState(false);
   const list = useRef<ListHandle>(null);
@@ -305,7 +308,7 @@ export function Workflows({ route }: { route: Route }) {
           <button className="chip" aria-pressed={filter.status === ''} onClick={() => set({ status: '' })}>
             All <b>{grouped([...counts.values()].reduce((a, b) => a + b, 0))}</b>
           </button>
-          {STATUSES.map((status) => (
+          {STATUSES.filter((status) => !RARE.has(status) || counts.get(status) || filter.status === status).map((status) => (
             <button key={status} className="chip" aria-pressed={filter.status === status} onClick={() => set({ status: filter.status === status ? '' : status })}>
               <Status status={status} /> <b>{grouped(counts.get(status) ?? 0)}</b>
             </button>
@@ -321,7 +324,7 @@ export function Workflows({ route }: { route: Route }) {
           <input aria-label="Entity" className="input-short" placeholder="Entity" inputMode="numeric" value={filter.entity} onChange={(event) => set({ entity: event.target.value.replace(/\D/g, '') })} />
           <span className="search">
             <Icon name="search" size={14} />
-            <input data-search aria-label="Search" placeholder="Id, step, correlation  /" value={filter.search} onChange={(event) => set({ search: event.target.value })} onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()} />
+            <input data-search aria-label="Search" title="Search (/)" placeholder="Id, step, correlation" value={filter.search} onChange={(event) => set({ search: event.target.value })} onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()} />
           </span>
           <select aria-label="Order" value={filter.order} onChange={(event) => set({ order: event.target.value })}>
             {Object.entries(ORDERS).map(([order, { title }]) => (

@@ -25,7 +25,8 @@ export function Chart({ title, lines, times, format, limit, note }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<SVGSVGElement>(null);
   const all = lines.flatMap(({ values }) => values.filter((value): value is number => value !== null));
-  const top = Math.max(...all, 0) * 1.15 || 1;
+  const most = Math.max(...all, 0);
+  const top = most * 1.15 || 1;
   const count = Math.max(times.length - 1, 1);
   const x = (index: number): number => (index / count) * WIDTH;
   const y = (value: number): number => HEIGHT - 2 - (value / top) * (HEIGHT - 6);
@@ -76,7 +77,7 @@ export function Chart({ title, lines, times, format, limit, note }: Props) {
       </svg>
       <div className="chart-foot">
         <span>{at !== null && times[at] ? new Date(times[at]).toLocaleTimeString() : note}</span>
-        <span>{format(top / 1.15)} at most</span>
+        {most > 0 && <span className="chart-most">{format(most)} at most</span>}
       </div>
     </figure>
   );

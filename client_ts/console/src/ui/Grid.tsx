@@ -25,7 +25,8 @@ interface Props {
 function width(field: Field, schema: Schema, texts: string[]): number {
   const type = deref(field.kind, schema);
   const inner = type.tag === 'option' ? deref(type.of, schema) : type;
-  const longest = Math.max(field.name.length + 4, ...texts.map((text) => Math.min(text.length, 46)));
+  const most = inner.tag === 'identity' || inner.tag === 'connectionId' ? 18 : 46;
+  const longest = Math.max(field.name.length + 4, ...texts.map((text) => Math.min(text.length, most)));
   const least = inner.tag === 'timestamp' || inner.tag === 'scheduleAt' ? 24 : 6;
   return Math.round(Math.max(least, longest) * 7.3 + 22);
 }

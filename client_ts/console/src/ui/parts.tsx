@@ -65,6 +65,9 @@ export function Dialog({ title, onClose, children, wide = false }: { title: stri
   useEffect(() => {
     const node = dialog.current!;
     if (!node.open) node.showModal();
+    if (!node.querySelector('[autofocus], .button-danger')) {
+      node.querySelector<HTMLElement>('.dialog-body :is(input, select, textarea), .dialog-foot .button')?.focus();
+    }
     return () => node.close();
   }, []);
   return (

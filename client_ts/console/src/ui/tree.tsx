@@ -1,6 +1,8 @@
 // A value of JSON as a tree, with what is not as it was before marked.
 
 import { useState, type ReactNode } from 'react';
+import { serverNow } from '../live/clock';
+import { countdown, roughly } from './time';
 
 type Json = unknown;
 
@@ -25,6 +27,22 @@ export function same(a: Json, b: Json): boolean {
 function leafText(value: Json): string {
   if (typeof value === 'bigint') return value.toString();
   return JSON.stringify(value) ?? 'undefined';
+}
+
+/** What durations and times of JSON say to people. */
+function hint(value: Json): string | null {
+  if (typeof value !== 'string') return null;
+  const duration = /^(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(value);
+  if (duration) {
+    const [, sign, days = 0, hours = 0, minutes = 0, seconds = 0] = duration;
+    const total = Number(days) * 86_400 + Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+    return total < 60 ? null : `${sign}${countdown(total * 1000)}`;
+  }
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) {
+    const left = new Date(value).getTime() - serverNow();
+    return Number.isNaN(left) ? null : left > 0 ? `in ${roughly(left)}` : `${roughly(left)} ago`;
+  }
+  return null;
 }
 
 function kindOfLeaf(value: Json): string {
@@ -61,7 +79,8 @@ function Branch({ node, depth }: { node: Node; depth: number }) {
       )}
       {changed && !branch && !isBranch(before) && <span className="tree-was">was {leafText(before)}</span>}
       {gone && <span className="tree-was">gone</span>}
-      {type && <span className="tree-type">{type}</span>}
+      {!branch && !gone && hint(value) && <span className="tree-note">{hint(value)}</span>}
+      {type && <span className="tree-type">{type.replace(/\b[a-z_]\w*\.(?=\w)/g, '')}</span>}
     </>
   );
   return (

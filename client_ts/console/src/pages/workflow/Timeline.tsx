@@ -63,11 +63,11 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
     choose(next < 0 ? null : (shown[Math.min(next, shown.length - 1)]!.id as bigint));
   });
   return (
-    <Panel icon="clock" title="Timeline" note={events.length ? `${events.length}${more ? '+' : ''} events` : undefined} className="panel-timeline">
+    <Panel icon="clock" title="Timeline" note={events.length ? `${events.length}${more ? '+' : ''} event${events.length === 1 ? '' : 's'}` : undefined} className="panel-timeline">
       {!journal ? (
         <p className="quiet pad">The game keeps no timeline: install(..., journal=False).</p>
       ) : ready && events.length === 0 ? (
-        <p className="quiet pad">Nothing has happened yet.</p>
+        <p className="quiet pad">No events. Those that there were have been deleted.</p>
       ) : (
         <ol className="timeline" data-testid="timeline">
           {shown.map((event, index) => {
@@ -77,11 +77,11 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
               <li key={`${event.id}`} className={`tone-${TONES[event.kind] ?? 'quiet'} ${event.id === chosen ? 'is-chosen' : ''}`}>
                 <button onClick={() => choose(event.id === chosen ? null : event.id)} aria-pressed={event.id === chosen}>
                   <span className="timeline-dot" />
-                  <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? 'step') : event.kind.replace('_', ' ')}</span>
+                  <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? (event.detail ? 'result' : 'woke')) : event.kind.replace('_', ' ')}</span>
                   <time title={timeText(event.at.microsSinceUnixEpoch)}>{ago(event, now)}</time>
-                  {event.detail && !(event.kind === 'step' && what(event.detail) === event.detail) && <span className="timeline-detail">{event.detail}</span>}
+                  {rest(event) && <span className="timeline-detail">{rest(event)}</span>}
                   {event.step && (
-                    <span className="timeline-step">
+                    <span className="timeline-step" title={event.step}>
                       waits at <code>{event.step}</code>
                     </span>
                   )}
@@ -108,6 +108,14 @@ function what(detail: string): string | null {
   const timer = /^<(\w+\.\w+):/.exec(detail);
   if (timer) return timer[1]!;
   return /^([A-Za-z_][\w.]*)\(/.exec(detail)?.[1] ?? null;
+}
+
+/** What is to be said beside that word: the arguments; of a traceback its last line. */
+function rest({ kind, detail }: Row): string {
+  if (kind === 'failed') return detail.trimEnd().split('\n').at(-1) ?? '';
+  if (kind !== 'step' || what(detail) === null) return detail;
+  if (detail.startsWith('<')) return '';
+  return detail.slice(detail.indexOf('(') + 1).replace(/\)$/, '');
 }
 
 function ago(event: Row, now: number): string {

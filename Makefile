@@ -13,6 +13,7 @@ PY := .venv/bin/python
 STEPS ?= 20000
 PROGRAMS ?= 3000
 SCENARIOS ?= 300
+SEEDS ?= 2000
 N ?= 1000
 # Where `make run` listens.
 LISTEN ?= 127.0.0.1:3000
@@ -69,6 +70,7 @@ format: .venv/.ready ## Format the code and fix what can be fixed
 
 fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000 PROGRAMS=10000
 	@GAMEDB_FUZZ_STEPS=$(STEPS) WORKFLOW_PROGRAMS=$(PROGRAMS) GAMEDB_FUZZ_SCENARIOS=$(SCENARIOS) \
+	  GAMEDB_SIMULATION_SEEDS=$(SEEDS) \
 	  $(PY) -m pytest -k "stateful or fuzz or property or conservation" $(ARGS)
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000

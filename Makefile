@@ -13,21 +13,25 @@ PY := .venv/bin/python
 STEPS ?= 20000
 PROGRAMS ?= 3000
 SCENARIOS ?= 300
+SEEDS ?= 2000
 N ?= 1000
 # Where `make run` listens.
 LISTEN ?= 127.0.0.1:3000
 # The page of the arena.
 PAGE := examples/arena/web
+# The sources of the console; it is built into the package.
+CONSOLE := client_ts/console
+BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash page pictures test sdk check format fuzz crash bench clean
+.PHONY: help run demo-crash wheel page pictures console console-test test sdk check format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-run: .venv/.ready $(PAGE)/dist/index.html ## Play the arena in a browser, on http://127.0.0.1:3000; its data is in data/
-	@$(PY) -m gamedb start examples.arena.module:module --listen $(LISTEN) --data-dir data --static $(PAGE)/dist
+run: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Play the arena in a browser, on http://127.0.0.1:3000; its data is in data/
+	@$(PY) -m gamedb start examples.arena.module:module --listen $(LISTEN) --data-dir data
 
 demo-crash: .venv/.ready ## Kill the arena in the middle, start it again, and see that everything goes on
 	@$(PY) -m examples.arena.demo_crash
@@ -36,21 +40,29 @@ page: .venv/.ready $(PAGE)/dist/index.html ## Test the page of the arena in a br
 	@cd $(PAGE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
 
 pictures: ## The same, and keep the pictures in docs/images
-	@ARENA_PICTURES=1 $(MAKE) page
+	@ARENA_PICTURES=1 CONSOLE_PICTURES=1 $(MAKE) page console-test
 
-test: .venv/.ready ## Run all tests; with ARGS, those of Python that they choose
-	@$(PY) -m pytest $(ARGS)
-	@$(if $(ARGS),,$(MAKE) sdk page)
+console: $(BUILT_CONSOLE) ## Build the console, which servers have at /console/
+
+console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Chromium)
+	@cd $(CONSOLE) && GAMEDB_PYTHON='$(abspath $(PY))' npm test --silent
+
+wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel, with the arena's page and the console, into dist/
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent
 
-check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready ## Check format, lint and types
+check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready $(CONSOLE)/node_modules/.ready ## Check format, lint and types
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
 	@cd client_ts && npm run --silent check
 	@cd $(PAGE) && npm run --silent check
+	@cd $(CONSOLE) && npm run --silent check
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
@@ -58,6 +70,7 @@ format: .venv/.ready ## Format the code and fix what can be fixed
 
 fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000 PROGRAMS=10000
 	@GAMEDB_FUZZ_STEPS=$(STEPS) WORKFLOW_PROGRAMS=$(PROGRAMS) GAMEDB_FUZZ_SCENARIOS=$(SCENARIOS) \
+	  GAMEDB_SIMULATION_SEEDS=$(SEEDS) \
 	  $(PY) -m pytest -k "stateful or fuzz or property or conservation" $(ARGS)
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000
@@ -70,7 +83,7 @@ bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
 
 clean: ## Remove what was built; data/ stays
-	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist $(CONSOLE)/node_modules gamedb/console client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment: made once, and again brought up to date when pyproject.toml changes.
@@ -124,3 +137,16 @@ $(PAGE)/node_modules/.ready: $(wildcard $(PAGE)/package*.json)
 $(PAGE)/dist/index.html: $(PAGE)/node_modules/.ready $(wildcard $(PAGE)/*.html $(PAGE)/vite.config.ts) $(shell find $(PAGE)/src -type f 2>/dev/null)
 	@echo "building the arena's page"
 	@cd $(PAGE) && npm run --silent build -- --logLevel warn
+
+# The console, in the same way.
+$(CONSOLE)/node_modules/.ready: $(wildcard $(CONSOLE)/package*.json)
+	@if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then \
+	  echo "The console needs Node 20.19 or newer to be built; found: $$(node --version 2>/dev/null || echo none)." >&2; exit 1; \
+	fi; \
+	echo "installing the packages of the console"; \
+	cd $(CONSOLE) && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --silent --no-audit --no-fund
+	@touch $(CONSOLE)/node_modules/.ready
+
+$(BUILT_CONSOLE): $(CONSOLE)/node_modules/.ready $(wildcard $(CONSOLE)/*.html $(CONSOLE)/vite.config.ts) $(shell find $(CONSOLE)/src -type f 2>/dev/null)
+	@echo "building the console"
+	@cd $(CONSOLE) && npm run --silent build -- --logLevel warn

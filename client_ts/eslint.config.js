@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['node_modules', 'dist', '**/generated'] },
+  { ignores: ['node_modules', 'dist', '**/generated', 'console'] },
   ...tseslint.configs.strict,
   {
     rules: {

@@ -21,8 +21,11 @@ from __future__ import annotations
 import enum
 from datetime import datetime, timedelta
 
-from examples.stage import Stage
-from examples.world import (
+from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u32, u64
+from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
+
+from .stage import Stage
+from .world import (
     Character,
     HeldGold,
     announce,
@@ -37,8 +40,6 @@ from examples.world import (
     tell,
     world,
 )
-from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u32, u64
-from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
 
 SNIPE_WINDOW = timedelta(seconds=10)
 """A bid keeps the auction open for at least this long."""

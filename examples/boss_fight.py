@@ -20,24 +20,6 @@ from __future__ import annotations
 import enum
 from datetime import datetime, timedelta
 
-from examples.stage import Player, Stage
-from examples.world import (
-    Character,
-    Effect,
-    Item,
-    Point,
-    announce,
-    character,
-    clear_effect,
-    hurt,
-    me,
-    move_gold,
-    move_item,
-    name_of,
-    set_effect,
-    tell,
-    world,
-)
 from gamedb import (
     AutoInc,
     Index,
@@ -65,6 +47,25 @@ from workflow_module import (
     subscribe,
     timer,
     workflow,
+)
+
+from .stage import Player, Stage
+from .world import (
+    Character,
+    Effect,
+    Item,
+    Point,
+    announce,
+    character,
+    clear_effect,
+    hurt,
+    me,
+    move_gold,
+    move_item,
+    name_of,
+    set_effect,
+    tell,
+    world,
 )
 
 ENRAGE = timedelta(minutes=8)

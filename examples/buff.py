@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from examples.stage import Stage
-from examples.world import Character, Effect, character, clear_effect, set_effect, tell, world
 from gamedb import Module, ReducerContext, ReducerError, u32, u64
 from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
+
+from .stage import Stage
+from .world import Character, Effect, character, clear_effect, set_effect, tell, world
 
 STRENGTH_PER_STACK = {"strength": 5, "weakness": -1}
 """What a stack of each kind does to the bearer's strength; other kinds are for the game to make something of."""

@@ -14,8 +14,6 @@ from __future__ import annotations
 import enum
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import announce, character, hurt, me, move_gold, name_of, tell, world
 from gamedb import Module, ReducerContext, ReducerError, u64
 from workflow_module import (
     Signal,
@@ -30,6 +28,9 @@ from workflow_module import (
     timer,
     workflow,
 )
+
+from .stage import Stage
+from .world import announce, character, hurt, me, move_gold, name_of, tell, world
 
 TURN = timedelta(seconds=30)
 ANIMATION = timedelta(milliseconds=300)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from examples.stage import Stage
-from examples.world import announce, world
 from gamedb import Module, PrimaryKey, ReducerContext, Row, u8, u32
 from workflow_module import Struct, Timer, WorkflowContext, continue_as_new, install, timer, workflow
+
+from .stage import Stage
+from .world import announce, world
 
 module = Module("day_night")
 module.include(world)

@@ -18,8 +18,6 @@ import json
 import zlib
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import me, tell, world
 from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u64
 from workflow_module import (
     PendingProcedure,
@@ -35,6 +33,9 @@ from workflow_module import (
     timer,
     workflow,
 )
+
+from .stage import Stage
+from .world import me, tell, world
 
 PATIENCE = timedelta(minutes=2)
 QUESTION_CHARACTERS_MAX = 200

@@ -15,10 +15,11 @@ import enum
 from datetime import timedelta
 from typing import TypeAlias
 
-from examples.stage import Stage
-from examples.world import Item, character, me, move_gold, move_item, tell, world
 from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u32, u64
 from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
+
+from .stage import Stage
+from .world import Item, character, me, move_gold, move_item, tell, world
 
 SILENCE = timedelta(seconds=60)
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import Item, announce, character, me, name_of, world
 from gamedb import Module, ReducerContext, ReducerError, u64
 from workflow_module import (
     ChildError,
@@ -28,6 +26,9 @@ from workflow_module import (
     start,
     workflow,
 )
+
+from .stage import Stage
+from .world import Item, announce, character, me, name_of, world
 
 module = Module("parent_child")
 module.include(world)

@@ -15,9 +15,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.combat import Attack, CombatInit, Outcome, combat
-from examples.stage import Stage
-from examples.world import Character, Point, announce, character, halt, heal, name_of, set_out, world
 from gamedb import Module, ReducerContext, ReducerError, u64
 from workflow_module import (
     Signal,
@@ -31,6 +28,10 @@ from workflow_module import (
     timer,
     workflow,
 )
+
+from .combat import Attack, CombatInit, Outcome, combat
+from .stage import Stage
+from .world import Character, Point, announce, character, halt, heal, name_of, set_out, world
 
 STEP = timedelta(seconds=1)
 """How long a guard takes for one step."""

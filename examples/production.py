@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import Item, announce, give_back, me, world
 from gamedb import Module, ReducerContext, ReducerError, u64
 from workflow_module import (
     Signal,
@@ -31,6 +29,9 @@ from workflow_module import (
     timer,
     workflow,
 )
+
+from .stage import Stage
+from .world import Item, announce, give_back, me, world
 
 module = Module("production")
 module.include(world)

@@ -16,8 +16,11 @@ import enum
 from datetime import timedelta
 from typing import TypeAlias
 
-from examples.stage import Stage
-from examples.world import (
+from gamedb import Module, ReducerContext, ReducerError, u32, u64
+from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, subscribe, timer, workflow
+
+from .stage import Stage
+from .world import (
     Character,
     Item,
     Point,
@@ -31,8 +34,6 @@ from examples.world import (
     tell,
     world,
 )
-from gamedb import Module, ReducerContext, ReducerError, u32, u64
-from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, subscribe, timer, workflow
 
 module = Module("quest")
 module.include(world)

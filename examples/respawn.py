@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import Character, Point, announce, character, hurt, me, move_gold, world
 from gamedb import Module, ReducerContext, u64
 from workflow_module import Struct, WorkflowContext, install, sleep, workflow
+
+from .stage import Stage
+from .world import Character, Point, announce, character, hurt, me, move_gold, world
 
 module = Module("respawn")
 module.include(world)

@@ -18,20 +18,6 @@ from __future__ import annotations
 import enum
 from datetime import timedelta
 
-from examples.post import post
-from examples.stage import Stage
-from examples.world import (
-    HeldGold,
-    character,
-    give_back,
-    hand_over,
-    hold_gold,
-    hold_item,
-    me,
-    owned_item,
-    tell,
-    world,
-)
 from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, u64
 from workflow_module import (
     Signal,
@@ -44,6 +30,21 @@ from workflow_module import (
     select,
     timer,
     workflow,
+)
+
+from .post import post
+from .stage import Stage
+from .world import (
+    HeldGold,
+    character,
+    give_back,
+    hand_over,
+    hold_gold,
+    hold_item,
+    me,
+    owned_item,
+    tell,
+    world,
 )
 
 module = Module("sale_settlement")

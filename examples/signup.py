@@ -13,9 +13,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from examples.post import post
-from examples.stage import Stage
-from examples.world import world
 from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, Unique, u64
 from workflow_module import (
     Signal,
@@ -30,6 +27,10 @@ from workflow_module import (
     sleep,
     workflow,
 )
+
+from .post import post
+from .stage import Stage
+from .world import world
 
 module = Module("signup")
 module.include(world)

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from examples.world import Character, Chat, Item, Point
 from gamedb import Commit, Database, Identity, ManualClock, Module
 from workflow_module import Workflows
+
+from .world import Character, Chat, Item, Point
 
 ORIGIN = Point()
 

@@ -15,8 +15,11 @@ from __future__ import annotations
 import enum
 from datetime import timedelta
 
-from examples.stage import Stage
-from examples.world import (
+from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u32, u64
+from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
+
+from .stage import Stage
+from .world import (
     character,
     give_back,
     hand_over,
@@ -26,8 +29,6 @@ from examples.world import (
     tell,
     world,
 )
-from gamedb import Module, PrimaryKey, ReducerContext, ReducerError, Row, u32, u64
-from workflow_module import Signal, Struct, Timer, WorkflowContext, install, select, timer, workflow
 
 PATIENCE = timedelta(seconds=60)
 

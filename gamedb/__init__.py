@@ -36,6 +36,7 @@ from gamedb.errors import (
     WireError,
     WriteFailed,
 )
+from gamedb.health_report import HealthReport
 from gamedb.jobs import WorkerJob
 from gamedb.module import Module
 from gamedb.schema import AutoInc, Index, PrimaryKey, Row, Struct, Unique
@@ -81,6 +82,7 @@ __all__ = [
     "ForeignFile",
     "GamedbError",
     "Generation",
+    "HealthReport",
     "Identity",
     "Index",
     "ManualClock",

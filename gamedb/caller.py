@@ -19,6 +19,10 @@ class Caller:
     """A database as one identity uses it: what is private is refused."""
 
     def __init__(self, db: Database, sender: Identity, connection_id: ConnectionId | None = None) -> None:
+        if not isinstance(sender, Identity):
+            raise TypeError(
+                f"a caller is an Identity, not {sender!r}; a player's is what ctx.sender was when they called"
+            )
         self._db = db
         self.sender = sender
         self.connection_id = connection_id

@@ -67,8 +67,8 @@ class Database(Readable):
         self._thread: SchedulerThread | None = None
         self._scheduler = Scheduler(self, self.module.functions)
         unclosed.databases.add(self)
-        if path is not None:
-            self._durability = Durability(path, self.module, self.store, quiet=quiet)
+        self._durability = self._open_durability(quiet)
+        if self._durability is not None:
             self._writer = self._durability.writer
             self.last_tx_id = self._writer.durable_tx_id
         try:
@@ -81,6 +81,9 @@ class Database(Readable):
         except BaseException:
             self.close()
             raise
+
+    def _open_durability(self, quiet: bool) -> Durability | None:
+        return None if self.path is None else Durability(self.path, self.module, self.store, quiet=quiet)
 
     # --- calling
 

@@ -9,12 +9,15 @@ import gc
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as SequenceOf
 from datetime import timedelta
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from gamedb.errors import WriteFailed
 from gamedb.module import Resolved
+from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.store.index import Sequence
 
@@ -27,16 +30,58 @@ RESERVED_NUMBERS_MAX: Final = 1 << 20
 """What the reservation grows to for a table that uses up many."""
 
 
+class Stored(Protocol):
+    """The storage, as it is needed here."""
+
+    sequences: dict[str, int]
+
+    def load(self) -> Iterable[tuple[str, list[Row]]]:
+        """All rows, by table."""
+
+    def write_sequences(self, sequences: Mapping[str, int]) -> None:
+        """Set the next auto-increment numbers of these tables, on disk when this returns."""
+
+    def close(self) -> None:
+        """Let others open it."""
+
+
+class Writing(Protocol):
+    """Who brings commits to the storage, as it is needed here and by `transactions`."""
+
+    error: WriteFailed | None
+    blocked: bool
+
+    @property
+    def durable_tx_id(self) -> int:
+        """All transactions up to this one are on disk."""
+
+    @property
+    def flush_lag(self) -> float:
+        """Seconds for which the write in progress has been going on."""
+
+    def submit(self, tx_id: int, changes: SequenceOf[tuple[str, SequenceOf[RowChange]]]) -> None:
+        """Note a committed transaction."""
+
+    def admit(self) -> None:
+        """Return when there is room for another transaction."""
+
+    def flush(self, *, timeout: float | None = None) -> None:
+        """Return when all that was submitted is on disk."""
+
+    def when_durable(self, tx_id: int, callback: Callable[[WriteFailed | None], None]) -> None:
+        """Call back when this transaction is on disk, or never will be."""
+
+    def close(self) -> None:
+        """Write everything, and stop."""
+
+
 class Durability:
     """The storage of one database and its writer thread."""
 
     def __init__(self, path: str | os.PathLike[str], module: Resolved, store: Store, *, quiet: bool = False) -> None:
-        from gamedb.storage import Writer, open_storage
-
         self._target = (path, module.name)
-        self._schemas = schemas = {name: data.schema for name, data in store.tables.items()}
-        progress = None if quiet else sys.stderr
-        self._storage = open_storage(path, schemas, module.migrations, name=module.name, progress=progress)
+        self._schemas = {name: data.schema for name, data in store.tables.items()}
+        self._storage = self._open(module, quiet)
         self._sequences = [data.sequence for data in store.tables.values() if data.sequence is not None]
         self._blocks: dict[str, int] = {}
         self._closing = threading.Lock()
@@ -50,7 +95,19 @@ class Durability:
         except BaseException:
             self._storage.close()
             raise
-        self.writer = Writer(self._storage)
+        self.writer = self._start_writer()
+
+    def _open(self, module: Resolved, quiet: bool) -> Stored:
+        from gamedb.storage import open_storage
+
+        progress = None if quiet else sys.stderr
+        return open_storage(self._target[0], self._schemas, module.migrations, name=module.name, progress=progress)
+
+    def _start_writer(self) -> Writing:
+        from gamedb.storage import Storage, Writer
+
+        assert isinstance(self._storage, Storage)
+        return Writer(self._storage)
 
     def _load(self, store: Store) -> None:
         """Fill the tables. Rows are no work for the garbage collector, which would look at a growing heap in vain."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -133,6 +133,7 @@ def declare(
     where = f"{kind} {function.__name__}"
     hints = resolve_hints(function, where, scope)
     _check_shape(function, kind, where)
+    _check_context(function, hints, where)
     parameters = _parameters(function, hints, where, scope)
     if queue == "":
         raise SchemaError(f"{where}: queue='' is no name; give one, such as queue=\"llm\"")
@@ -174,6 +175,18 @@ def _check_shape(function: Callable[..., Any], kind: Kind, where: str) -> None:
         )
     if not inspect.signature(function).parameters:
         raise SchemaError(f"{where} needs the context as its first parameter: def {function.__name__}(ctx, ...)")
+
+
+def _check_context(function: Callable[..., Any], hints: dict[str, Any], where: str) -> None:
+    """Refuse a first parameter that is plainly no context: the caller's first argument, where `ctx` was forgotten."""
+    first = next(iter(inspect.signature(function).parameters))
+    kind = hints.get(first)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if kind in (bool, int, float, str) or (isinstance(kind, type) and issubclass(kind, bytes | Row)):
+        raise SchemaError(
+            f"{where} needs the context as its first parameter, before {first!r}: "
+            f"def {function.__name__}(ctx, {first}, ...)"
+        )
 
 
 def _parameters(function: Callable[..., Any], hints: dict[str, Any], where: str, scope: Names) -> tuple[Parameter, ...]:

@@ -52,7 +52,7 @@ def disconnect(db: Transactions, connection_id: ConnectionId) -> None:
 
         try:
             db.execute("client_disconnected", body, (), connection.identity, connection_id)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             db.report_failure("client_disconnected", error)
             db.execute("client_disconnected", forget, (), connection.identity, connection_id)
 

@@ -6,9 +6,11 @@ Declarations only; `Module.resolve` checks them together with those of included 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from gamedb.checking import CheckReport
     from gamedb.codegen.files import Generation
     from gamedb.context import ReducerContext
+    from gamedb.health_report import HealthReport
     from gamedb.jobs import WorkerJob
 
 C = TypeVar("C", bound=type[Row])
@@ -61,8 +64,12 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     visibility_filters: list[str]
     checks: list[Check]
     openings: list[Callable[[ReducerContext], object]]
+    static: Path | None
+    """The directory of its files for browsers, as declared; it may not be there."""
     generators: list[Callable[[Generation], None]]
     row_counts: list[RowCount]
+    describers: list[Callable[[], Mapping[str, Any]]]
+    health_checks: list[Callable[[HealthReport], None]]
     workers: list[Callable[[WorkerJob], Awaitable[None]]]
 
 
@@ -82,8 +89,11 @@ class Module:
         self._visibility_filters: list[str] = []
         self._checks: list[Check] = []
         self._openings: list[Callable[[ReducerContext], object]] = []
+        self._static: Path | None = None
         self._generators: list[Callable[[Generation], None]] = []
         self._row_counts: list[RowCount] = []
+        self._describers: list[Callable[[], Mapping[str, Any]]] = []
+        self._health_checks: list[Callable[[HealthReport], None]] = []
         self._workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         self._included: list[Module] = []
 
@@ -247,6 +257,15 @@ class Module:
         self._openings.append(function)
         return function
 
+    def static(self, directory: str | os.PathLike[str]) -> None:
+        """Declare the directory of the game's files for browsers, such as its page: a server has them at `/`.
+
+        A relative path is seen from the file that calls this. The directory may be built later; without it nothing is
+        served. It counts for the module that is served, not for those that include it.
+        """
+        here = Path(sys._getframe(1).f_code.co_filename).resolve().parent
+        self._static = here / directory
+
     def on_generate(self, function: Callable[[Generation], None]) -> Callable[[Generation], None]:
         """Let `function` add files to what `gamedb generate` writes for a language.
 
@@ -254,6 +273,25 @@ class Module:
         `generation.language` and adds files with `generation.add(path, text)`.
         """
         self._generators.append(function)
+        return function
+
+    def on_describe(self, function: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
+        """Let `function` add to what servers tell operators about a module (`GET /v1/database/{db}/describe`).
+
+        For libraries that know more of a module than its tables and functions tell, such as the console shows. It
+        returns values of plain JSON by name.
+        """
+        self._describers.append(function)
+        return function
+
+    def on_health(self, function: Callable[[HealthReport], None]) -> Callable[[HealthReport], None]:
+        """Let `function` add to what a server says about the health of a database.
+
+        It runs with every question, so it must be quick: `report.count(row, column=value)` reads numbers that
+        `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.
+        Operators are told the numbers, everybody the problems.
+        """
+        self._health_checks.append(function)
         return function
 
     def on_worker(self, function: Callable[[WorkerJob], Awaitable[None]]) -> Callable[[WorkerJob], Awaitable[None]]:
@@ -294,6 +332,8 @@ class Module:
         openings: list[Callable[[ReducerContext], object]] = []
         generators: list[Callable[[Generation], None]] = []
         row_counts: list[RowCount] = []
+        describers: list[Callable[[], Mapping[str, Any]]] = []
+        health_checks: list[Callable[[HealthReport], None]] = []
         workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
         owners: dict[str, str] = {}
         for module in self._modules():
@@ -318,6 +358,8 @@ class Module:
             openings += module._openings
             row_counts += module._row_counts
             generators += module._generators
+            describers += module._describers
+            health_checks += module._health_checks
             workers += module._workers
         for name in functions:
             if functions[name].kind == "view" and name in tables:
@@ -336,8 +378,11 @@ class Module:
             visibility_filters=filters,
             checks=checks,
             openings=openings,
+            static=self._static,
             generators=generators,
             row_counts=row_counts,
+            describers=describers,
+            health_checks=health_checks,
             workers=workers,
         )
 

@@ -359,6 +359,10 @@ class Scheduler:
         text = error if refused else repr(error)
         self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
 
+    def run_procedures_in(self, threads: Workers, loop: LoopWorkers) -> None:
+        """Run procedures there, in place of threads and a loop of its own: for simulations."""
+        self._threads, self._loop = threads, loop
+
     def forget_threads(self) -> None:
         """After a fork: the threads of procedures are not in this process."""
         self._threads = self._loop = None

@@ -28,9 +28,8 @@ from gamedb.types import ConnectionId, Identity
 from gamedb.watchdog import watch
 
 if TYPE_CHECKING:
-    from gamedb.durability import Durability
+    from gamedb.durability import Durability, Writing
     from gamedb.scheduler import Scheduler
-    from gamedb.storage import Writer
     from gamedb.subscriptions import Subscriptions
 
 T = TypeVar("T")
@@ -61,7 +60,7 @@ class Transactions:
         self._refusal: DatabaseClosed | None = None
         self._process = os.getpid()
         self._durability: Durability | None = None
-        self._writer: Writer | None = None
+        self._writer: Writing | None = None
         watch(self)
 
         self.store = Store({**module.tables, **SYSTEM_TABLES})

@@ -61,7 +61,11 @@ def run_view(
 ) -> list[Row]:
     """A view's result as canonical rows; what it looked at goes into `reads`, also when it raises."""
     recorder = cast("ReadTables", _Recorder(tables, reads))
-    return _as_rows(view, view.invoke(_RecordedContext(recorder, sender, reads), *arguments))
+    try:
+        result = view.invoke(_RecordedContext(recorder, sender, reads), *arguments)
+    except SystemExit as error:  # it would end whoever commits or looks
+        raise RuntimeError(f"view {view.name!r} called sys.exit({error.code!r})") from error
+    return _as_rows(view, result)
 
 
 def _as_rows(view: Function, result: Any) -> list[Row]:

@@ -11,9 +11,11 @@ import threading
 import time
 import traceback
 import weakref
+from pathlib import Path
 from typing import Final, Protocol
 
 POLL_SECONDS: Final = 0.05
+_TRANSACTIONS: Final = str(Path(__file__).with_name("transactions.py"))
 
 
 class Watched(Protocol):
@@ -67,6 +69,14 @@ def _report(database: Watched, current: tuple[str, float, int]) -> bool:
     frame = sys._current_frames().get(thread)
     if seconds <= database.slow_seconds or frame is None or database.running is not current:
         return False
-    stack = "".join(traceback.format_stack(frame))
+    stack = "".join(traceback.format_list(_inside(traceback.extract_stack(frame))))
     database.log.warning("%s has been running for %.3f s; it is at:\n%s", name or "a transaction", seconds, stack)
     return True
+
+
+def _inside(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """What the transaction itself does, without how it came to be called; all of it where that cannot be told."""
+    for number in range(len(frames) - 1, 0, -1):
+        if frames[number - 1].name == "execute" and frames[number - 1].filename == _TRANSACTIONS:
+            return frames[number:]
+    return frames

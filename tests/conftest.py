@@ -1,10 +1,15 @@
-"""How Hypothesis searches: the same examples in every `make test`, new ones in `make fuzz`."""
+"""How Hypothesis searches: the same examples in every `make test`, new ones in `make fuzz`.
+
+The plugins of the packages are named here, so that the tests also run where the packages are not installed.
+"""
 
 from __future__ import annotations
 
 import os
 
 from hypothesis import settings
+
+pytest_plugins = ["pytester", "gamedb.testing.pytest_plugin", "workflow_module.testing.pytest_plugin"]
 
 SEARCHES = ("GAMEDB_FUZZ_STEPS", "WORKFLOW_PROGRAMS", "GAMEDB_FUZZ_SCENARIOS")
 

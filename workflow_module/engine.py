@@ -358,7 +358,8 @@ class Engine:
 
 def _payload(message: Signal) -> str:
     if not isinstance(message, Signal):
-        shown = f"the class {message.__name__}: write {message.__name__}(...)" if isinstance(message, type) else message
+        is_class = isinstance(message, type)
+        shown = f"the class {message.__name__}: write {message.__name__}(...)" if is_class else repr(message)
         raise BadPayload(f"what is sent is a Signal, not {shown}")
     try:
         return encode(message, type(message), type(message).__name__).decode()

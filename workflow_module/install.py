@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from gamedb import Module, ProcedureContext, ReducerContext, SchemaError, WorkerJob, u32, u64
+from gamedb import HealthReport, Module, ProcedureContext, ReducerContext, SchemaError, WorkerJob, u32, u64
 
 from .checking import report_states
 from .definition import WorkflowDefinition
+from .description import describe_workflows
 from .engine import Engine
 from .generation import add_workflows
 from .leases import Leases
@@ -23,6 +24,7 @@ from .tables import (
     WorkflowExpiry,
     WorkflowQueue,
     WorkflowSignal,
+    WorkflowStatus,
     WorkflowSubscription,
     WorkflowTimer,
     WorkflowWake,
@@ -30,6 +32,9 @@ from .tables import (
 
 RETENTION: Final = timedelta(days=7)
 """How long finished workflows are kept, unless their type or `install` says otherwise."""
+
+PARKED_MAX: Final = 100
+"""A database with more failed workflows than so many is unhealthy."""
 
 OPENABLE: Final = (
     "workflow_start",
@@ -95,10 +100,22 @@ def install(
     module.on_check(lambda report: report_states(engine, report))
     module.on_open(lambda ctx: recover(engine, ctx))
     module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
+    module.on_describe(lambda: describe_workflows(definitions, testing=testing, journal=journal))
+    module.on_health(_parked)
     module.on_worker(_work)
     module.count_rows(Workflow, "workflow_type", "status")
     module.count_rows(PendingProcedure, "procedure", "status")
     return engine
+
+
+def _parked(report: HealthReport) -> None:
+    count = report.count(Workflow, status=WorkflowStatus.Failed)
+    report.add(
+        "parked_workflows",
+        count,
+        limit=PARKED_MAX,
+        problem=f"{count} workflows have failed and are parked; mend their code and resume them, or cancel them",
+    )
 
 
 async def _work(job: WorkerJob) -> None:

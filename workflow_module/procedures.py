@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -27,6 +26,7 @@ from .errors import StateError
 from .language import parameter_types
 from .queues import offered, parked
 from .refusals import BadPayload
+from .surroundings import surroundings
 from .tables import PendingProcedure, ProcedureStatus
 from .threads import Threads
 from .timeline import note_for
@@ -49,7 +49,7 @@ class StepContext(ProcedureContext):
     keys.
     """
 
-    __slots__ = ("_beat", "_unwanted", "attempt", "attempt_key", "step_key", "workflow_id")
+    __slots__ = ("_beat", "_seconds", "_unwanted", "attempt", "attempt_key", "step_key", "workflow_id")
 
     def __init__(self, ctx: ProcedureContext, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
         self.share(ctx, pending.procedure)
@@ -62,7 +62,8 @@ class StepContext(ProcedureContext):
         self.step_key = pending.step_key
         self.attempt_key = f"{pending.step_key}-{pending.attempt}"
         self._unwanted = unwanted
-        self._beat = time.monotonic()
+        self._seconds = surroundings.get().seconds  # here, as a thread would have those of nobody
+        self._beat = self._seconds()
 
     @property
     def cancelled(self) -> bool:
@@ -81,12 +82,12 @@ class StepContext(ProcedureContext):
 
     def heartbeat(self) -> None:
         """Say that the attempt is alive; one with a `heartbeat=` fails when it is silent for longer."""
-        self._beat = time.monotonic()
+        self._beat = self._seconds()
 
     @property
     def silent_seconds(self) -> float:
         """How long the attempt has said nothing."""
-        return time.monotonic() - self._beat
+        return self._seconds() - self._beat
 
 
 def found_reducer(functions: Mapping[str, Any], reducer: Any) -> Any:
@@ -168,12 +169,13 @@ class Procedures:
         function = self._engine.procedure(pending.procedure)
         function = getattr(function, "function", function)
         args, kwargs = _arguments(function, pending.arguments)
-        if inspect.iscoroutinefunction(function):
-            task = asyncio.ensure_future(_guarded(function(step, *args, **kwargs)))
+        runs = surroundings.get().stand_in(pending.procedure, function)
+        if inspect.iscoroutinefunction(runs):
+            task = asyncio.ensure_future(_guarded(runs(step, *args, **kwargs)))
             value = await _watched(task, unwanted, step, pending)
         else:
             async with self._room():
-                work = _in_thread(self._threads, lambda: function(step, *args, **kwargs))
+                work = _in_thread(self._threads, lambda: runs(step, *args, **kwargs))
                 value = await _watched(work, unwanted, step, pending)
         return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
 
@@ -284,13 +286,14 @@ async def _limited(
 async def _until_done(
     work: asyncio.Future[Any], dropped: asyncio.Future[Any], step: StepContext, pending: PendingProcedure
 ) -> Any:
-    deadline = None if pending.timeout_seconds is None else time.monotonic() + pending.timeout_seconds
+    seconds = surroundings.get().seconds
+    deadline = None if pending.timeout_seconds is None else seconds() + pending.timeout_seconds
     while not work.done():
-        left = [] if deadline is None else [deadline - time.monotonic()]
+        left = [] if deadline is None else [deadline - seconds()]
         if pending.heartbeat_seconds is not None:
             left.append(pending.heartbeat_seconds - step.silent_seconds)
         if left and min(left) <= 0:
-            if deadline is not None and deadline <= time.monotonic():
+            if deadline is not None and deadline <= seconds():
                 raise AttemptTimeout(f"the attempt took longer than {pending.timeout_seconds:g} s")
             raise AttemptTimeout(f"the attempt was silent for {pending.heartbeat_seconds:g} s")
         await asyncio.wait({work, dropped}, timeout=min(left) if left else None, return_when=asyncio.FIRST_COMPLETED)

@@ -11,9 +11,10 @@ from gamedb import Commit, Database, ReducerContext
 
 from .definition import StateView, WorkflowDefinition
 from .engine import Engine, engine_of
+from .history import Moment, moment, moments
 from .refusals import UnknownWorkflow
 from .structs import Signal
-from .tables import Workflow, WorkflowStatus, WorkflowTimer
+from .tables import Workflow, WorkflowEvent, WorkflowStatus, WorkflowTimer
 
 InitT = TypeVar("InitT")
 ResultT = TypeVar("ResultT")
@@ -153,6 +154,16 @@ class Workflows:
         """The typed state of a waiting workflow: `.init`, and each stored variable."""
         row = self.get(workflow_id)
         return self.engine.definition(row.workflow_type).view(row.state_data)
+
+    def history(self, workflow_id: int) -> list[Moment]:
+        """What happened to a workflow, with the state after each event. Empty with `install(journal=False)`."""
+        row = self.find(workflow_id)
+        definition = None if row is None else self.engine.definitions.get(row.workflow_type)
+        return moments(self.db.read(WorkflowEvent).where(workflow_id=workflow_id), definition)
+
+    def at(self, workflow_id: int, number: int) -> Moment:
+        """A workflow as it was after its event of this number: 1 is its start, -1 the last. `IndexError` for others."""
+        return moment(self.history(workflow_id), workflow_id, number)
 
     def result(self, workflow_id: int) -> Any:
         """The result of a completed workflow. Raises `WorkflowFailed`, `WorkflowCancelled` or `WorkflowPending`."""

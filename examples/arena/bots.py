@@ -10,12 +10,17 @@ import math
 import random
 from datetime import timedelta
 
-from examples import auction
-from examples.arena import upkeep, wilds
-from examples.arena.deeds import REACH, live, quaff, strike
-from examples.arena.heroes import speak
-from examples.arena.market import put_up
-from examples.arena.realm import (
+from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, ScheduleAt, u64
+
+from .. import auction
+from ..auction import Lot
+from ..boss_fight import Encounter
+from ..world import Character, Effect, Item, Point, character, distance, move_item, whereabouts
+from . import upkeep, wilds
+from .deeds import REACH, live, quaff, strike
+from .heroes import speak
+from .market import put_up
+from .realm import (
     Lair,
     Role,
     bank,
@@ -29,12 +34,8 @@ from examples.arena.realm import (
     the_boss,
     the_place,
 )
-from examples.arena.spells import cast_something
-from examples.arena.talk import something_to_say
-from examples.auction import Lot
-from examples.boss_fight import Encounter
-from examples.world import Character, Effect, Item, Point, character, distance, move_item, whereabouts
-from gamedb import AutoInc, Module, PrimaryKey, ReducerContext, ReducerError, Row, ScheduleAt, u64
+from .spells import cast_something
+from .talk import something_to_say
 
 FIGHTERS = ("Brakka", "Torvin", "Ysolde", "Kett", "Rurik")
 TRADERS = ("Marisol", "Odo", "Pell", "Sunniva")
@@ -45,6 +46,9 @@ PRICES = {
     "ring": 45, "amulet": 50, "sword": 60, "tome": 70, "crown": 90, "gem": 100,
 }  # fmt: skip
 """What things are worth to bots."""
+
+IN_THE_VAULT = 5
+"""How many of each thing the bank has at first: for newcomers, and for the dragon's hoard."""
 
 bots = Module("bots")
 
@@ -78,10 +82,10 @@ def begin(ctx: ReducerContext) -> None:
         row = Character(name=name, gold=150, hp=120, hp_max=120, at=near_to(ctx, home, 80))
         bot = ctx.db[Character].insert(row)
         settle(ctx, bot, Role.Hero)
-        for kind in things[n::12]:
+        for kind in things[n :: len(FIGHTERS) + len(TRADERS)]:
             ctx.db[Item].insert(Item(kind=kind, owner_id=bot.id))
-    for n in (9, 10, 11):
-        for kind in things[n::12]:
+    for _ in range(IN_THE_VAULT):
+        for kind in PRICES:
             ctx.db[Item].insert(Item(kind=kind, owner_id=bank(ctx)))
     ctx.db[Heartbeat].insert(Heartbeat(scheduled_at=timedelta(seconds=1)))
 

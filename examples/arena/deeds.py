@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples import boss_fight, buff, combat, quest
-from examples.arena.realm import (
+from gamedb import Module, ReducerContext, ReducerError, u64
+from workflow_module import Signal, Workflow, WorkflowStatus
+
+from .. import boss_fight, buff, combat, quest
+from ..boss_fight import Encounter, RaidMember
+from ..buff import BuffInit, Dispel, Refresh, Stack
+from ..combat import Attack, CombatInit, Defend, Flee
+from ..quest import Abandon, Collect, ItemCollected, Kill, QuestInit, Reach
+from ..world import Character, Effect, Item, character, halt, me, name_of, whereabouts
+from .realm import (
     Figure,
     Role,
     figure,
@@ -20,17 +28,10 @@ from examples.arena.realm import (
     plant,
     the_place,
 )
-from examples.boss_fight import Encounter, RaidMember
-from examples.buff import BuffInit, Dispel, Refresh, Stack
-from examples.combat import Attack, CombatInit, Defend, Flee
-from examples.quest import Abandon, Collect, ItemCollected, Kill, QuestInit, Reach
-from examples.world import Character, Effect, Item, character, halt, me, name_of, whereabouts
-from gamedb import Module, ReducerContext, ReducerError, u64
-from workflow_module import Signal, Workflow, WorkflowStatus
 
 REACH = 110
 """How far a blow, a spell or a hand reaches, in steps."""
-HIT_PAUSE = timedelta(milliseconds=800)
+HIT_PAUSE = timedelta(seconds=1)
 POTIONS = {
     "strength": timedelta(seconds=60),
     "swiftness": timedelta(seconds=30),

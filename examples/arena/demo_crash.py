@@ -111,7 +111,7 @@ def pause(out: Console, seconds: float, text: str) -> None:
 def server(data: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The arena in a process of its own, until the end of the `with`."""
     port = free_port()
-    command = [sys.executable, "-m", "gamedb", "start", "examples.arena.module:module"]
+    command = [sys.executable, "-m", "gamedb", "start", f"{__package__}.module:module"]
     command += ["--listen", f"127.0.0.1:{port}", "--data-dir", str(data), "--log-level", "error"]
     root = Path(__file__).parents[2]
     log = data / "server.log"

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.arena.deeds import able, live
-from examples.arena.realm import (
+from gamedb import Module, ReducerContext, ReducerError, i32
+
+from ..combat import Flee
+from ..combat import engine as fights
+from ..world import Character, Item, Point, me
+from .deeds import able, live
+from .realm import (
     HEIGHT,
     WIDTH,
     ChatLine,
@@ -25,10 +30,6 @@ from examples.arena.realm import (
     stroll,
     the_place,
 )
-from examples.combat import Flee
-from examples.combat import engine as fights
-from examples.world import Character, Item, Point, me
-from gamedb import Module, ReducerContext, ReducerError, i32
 
 WELCOME_GOLD = 100
 NAME_LENGTH_MAX = 16

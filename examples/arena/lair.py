@@ -7,11 +7,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from examples import boss_fight
-from examples.arena.realm import Lair, bank, free_things, grant, pay_bank, proclaim
-from examples.boss_fight import BossFightInit, Encounter, RaidMember
-from examples.boss_fight import boss_fight as fight
-from examples.world import Character, Effect, character, move_item
 from gamedb import ReducerContext
 from workflow_module import (
     ChildError,
@@ -24,10 +19,16 @@ from workflow_module import (
     workflow,
 )
 
+from .. import boss_fight
+from ..boss_fight import BossFightInit, Encounter, RaidMember
+from ..boss_fight import boss_fight as fight
+from ..world import Character, Effect, character, move_item
+from .realm import Lair, bank, free_things, grant, pay_bank, proclaim
+
 REST = timedelta(seconds=25)
 ENRAGE = timedelta(seconds=230)
 DRAGON_HP = 4200
-DRAGON_STRENGTH = 30
+DRAGON_STRENGTH = 22
 MINION_HP = 320
 HOARD = 60
 """The gold that the winners share."""

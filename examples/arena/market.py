@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples import auction
-from examples.auction import AuctionInit, Lot
-from examples.world import Item, me, owned_item
 from gamedb import Module, ReducerContext, ReducerError, u32, u64
+
+from .. import auction
+from ..auction import AuctionInit, Lot
+from ..world import Item, me, owned_item
 
 LOTS_MAX = 3
 """How many lots one seller may have at a time."""

@@ -1,6 +1,6 @@
 """The arena, put together.
 
-    gamedb start examples.arena.module:module --static examples/arena/web/dist
+    gamedb start examples.arena.module:module
 
 The workflows are those of the examples, unchanged; here they meet in one world, and one `install` runs them all.
 """
@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.arena import bots, spells, wilds
-from examples.arena.deeds import MILLER, deeds
-from examples.arena.heroes import heroes
-from examples.arena.lair import DRAGON_STRENGTH, LairInit, lair
-from examples.arena.market import market
-from examples.arena.realm import PLACES, Bank, Place, Role, plant, realm, settle, the_place
-from examples.auction import auction
-from examples.boss_fight import boss_add, boss_fight
-from examples.buff import buff
-from examples.combat import combat
-from examples.day_night import Day, day_night
-from examples.patrol import patrol
-from examples.quest import quest
-from examples.respawn import respawn
-from examples.world import Character, Item, Point
 from gamedb import Module, ReducerContext
 from workflow_module import install
+
+from ..auction import auction
+from ..boss_fight import boss_add, boss_fight
+from ..buff import buff
+from ..combat import combat
+from ..day_night import Day, day_night
+from ..patrol import patrol
+from ..quest import quest
+from ..respawn import respawn
+from ..world import Character, Item, Point
+from . import bots, spells, wilds
+from .deeds import MILLER, deeds
+from .heroes import heroes
+from .lair import DRAGON_STRENGTH, LairInit, lair
+from .market import market
+from .realm import PLACES, Bank, Place, Role, plant, realm, settle, the_place
 
 GOLD = 50_000
 """All the gold there is at first."""
@@ -34,6 +35,7 @@ MINUTE = timedelta(seconds=3.5)
 """How long a minute takes in the arena: a day of it takes two of ours."""
 
 module = Module("arena")
+module.static("web/dist")
 for part in (realm, heroes, deeds, market, bots.bots):
     module.include(part)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import enum
 from datetime import datetime, timedelta
 
-from examples.auction import Lot
-from examples.boss_fight import Encounter, RaidMember
-from examples.day_night import WorldTime
-from examples.world import (
+from gamedb import AutoInc, Index, Module, PrimaryKey, ReducerContext, ReducerError, Row, u8, u16, u32, u64
+
+from ..auction import Lot
+from ..boss_fight import Encounter, RaidMember
+from ..day_night import WorldTime
+from ..world import (
     Character,
     Effect,
     HeldGold,
@@ -26,7 +28,6 @@ from examples.world import (
     whereabouts,
     world,
 )
-from gamedb import AutoInc, Index, Module, PrimaryKey, ReducerContext, ReducerError, Row, u8, u16, u32, u64
 
 WIDTH, HEIGHT = 1000, 640
 """The map, in steps."""

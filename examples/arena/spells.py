@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples.arena.deeds import enchant
-from examples.arena.realm import Role, everybody, is_walking, near_to, proclaim, settle, stroll, the_place
-from examples.world import Character, character
 from gamedb import ReducerContext
+
+from ..world import Character, character
+from .deeds import enchant
+from .realm import Role, everybody, is_walking, near_to, proclaim, settle, stroll, the_place
 
 CASTERS = {
     "Father Bede": ("swiftness", timedelta(seconds=30), "blesses"),

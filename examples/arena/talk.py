@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from examples.arena.realm import ChatLine
-from examples.auction import Lot
-from examples.boss_fight import Encounter
-from examples.day_night import WorldTime
-from examples.world import Item
 from gamedb import ReducerContext
+
+from ..auction import Lot
+from ..boss_fight import Encounter
+from ..day_night import WorldTime
+from ..world import Item
+from .realm import ChatLine
 
 ALWAYS: Final = (
     "Anyone for the wolves' den?",

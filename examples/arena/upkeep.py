@@ -8,8 +8,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from examples import buff, quest
-from examples.arena.realm import (
+from gamedb import ReducerContext, Row
+from workflow_module import Workflow, WorkflowEvent, WorkflowStatus
+
+from .. import buff, quest
+from ..boss_fight import RaidMember
+from ..quest import PlaceReached
+from ..world import Character, Chat, Effect, Item, Walk, character, distance, halt, move_item, move_to, tell
+from .realm import (
     PLACES,
     ChatLine,
     Figure,
@@ -24,11 +30,6 @@ from examples.arena.realm import (
     the_place,
     worth,
 )
-from examples.boss_fight import RaidMember
-from examples.quest import PlaceReached
-from examples.world import Character, Chat, Effect, Item, Walk, character, distance, halt, move_item, move_to, tell
-from gamedb import ReducerContext, Row
-from workflow_module import Workflow, WorkflowEvent, WorkflowStatus
 
 R = TypeVar("R", bound=Row)
 

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from examples import combat, patrol, quest, respawn
-from examples.arena.deeds import live
-from examples.arena.realm import (
+from gamedb import ReducerContext
+
+from .. import combat, patrol, quest, respawn
+from ..combat import Attack
+from ..patrol import PatrolInit
+from ..quest import EnemyKilled
+from ..respawn import RespawnInit
+from ..world import Character, Point, Walk, character, distance, whereabouts
+from .deeds import live
+from .realm import (
     Figure,
     Role,
     everybody,
@@ -20,12 +27,6 @@ from examples.arena.realm import (
     stroll,
     the_place,
 )
-from examples.combat import Attack
-from examples.patrol import PatrolInit
-from examples.quest import EnemyKilled
-from examples.respawn import RespawnInit
-from examples.world import Character, Point, Walk, character, distance, whereabouts
-from gamedb import ReducerContext
 
 SIGHT = 130
 """From how far a guard sees a foe, in steps."""

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import re
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
 import typer
+from typer.core import TyperCommand
 
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_SERVER, DatabaseName, DataDir, ServerUrl, Token
 from gamedb.cli.output import fail
 from gamedb.cli.remote import Remote
 from gamedb.cli.values import Typed
+
+_MINUS: Final = "\ufffe"
+"""Stands for a minus while options are told from arguments."""
+
+
+class NegativeNumbers(TyperCommand):
+    """A command for which -5 is an argument, not an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, [re.sub(r"^-(?=[0-9.])", _MINUS, arg) for arg in args])
+        for name, value in ctx.params.items():
+            if isinstance(value, str):
+                ctx.params[name] = value.replace(_MINUS, "-")
+            elif isinstance(value, list):
+                ctx.params[name] = [text.replace(_MINUS, "-") for text in value]
+        return rest
 
 
 def call(

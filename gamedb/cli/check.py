@@ -14,7 +14,7 @@ from rich.text import Text
 from gamedb.checking import CheckResult
 from gamedb.checking import check as check_database
 from gamedb.cli.loading import Target, database_file, load_module, resolve
-from gamedb.cli.output import REFUSED, print_json, results
+from gamedb.cli.output import REFUSED, print_json, prints_aside, results
 
 
 def check(
@@ -39,12 +39,13 @@ def check(
     asked (no such module, for instance).
 
     Examples:
-      gamedb check examples.quickstart:module --data-dir data
+      gamedb check game:module --data-dir data
       gamedb check arena:module --json | jq .opens
     """
     module = load_module(target)
     resolve(module)
-    result = check_database(module, url or database_file(data_dir, module))
+    with prints_aside():  # by migrations that are tried, say
+        result = check_database(module, url or database_file(data_dir, module))
     if as_json:
         print_json({"opens": result.opens, "clients_must_reload": result.clients_must_reload, **_plain(result)})
     else:

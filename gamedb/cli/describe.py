@@ -34,7 +34,7 @@ def describe(
     No database is opened and no function of the module is run; its file is imported.
 
     Examples:
-      gamedb describe examples.quickstart:module
+      gamedb describe game:module
       gamedb describe arena:module --json | jq -r '.tables[].name'
       gamedb describe arena:module --code | less
     """

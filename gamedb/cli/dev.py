@@ -34,9 +34,7 @@ _GAMEDB: Final = (sys.executable, "-m", "gamedb")
 def dev(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="MODULE:OBJECT", help="The game, such as examples.quickstart:module.", show_default=False
-        ),
+        typer.Argument(metavar="MODULE:OBJECT", help="The game, such as game:module.", show_default=False),
     ],
     listen: Listen = DEFAULT_LISTEN,
     data_dir: DataDir = DEFAULT_DATA,
@@ -51,7 +49,7 @@ def dev(
     version clients are disconnected and told why; SDKs that reconnect by themselves are back in a second.
 
     Examples:
-      gamedb dev examples.quickstart:module
+      gamedb dev game:module
       gamedb dev arena:module --static public
     """
     options = ["--listen", listen, "--data-dir", str(data_dir), "--log-level", log_level]
@@ -103,8 +101,9 @@ class _Game:
         self._show_steps(found)
         self.stop(TABLES_CHANGED if found["clients_must_reload"] else CODE_CHANGED)
         self._process = subprocess.Popen(
-            [*_GAMEDB, "start", self._target, *self._options, "--supervised"], stdin=subprocess.PIPE, text=True
-        )
+            [*_GAMEDB, "start", self._target, *self._options, "--supervised"],
+            stdin=subprocess.PIPE, text=True, start_new_session=True,  # Ctrl-C is for us; it gets our goodbye
+        )  # fmt: skip
 
     def _show_steps(self, found: dict[str, Any]) -> None:
         if found["exists"]:

@@ -46,7 +46,7 @@ def generate(
     The module's file is imported; none of its functions are run.
 
     Examples:
-      gamedb generate examples.quickstart:module --lang typescript --out client/src/module_bindings
+      gamedb generate game:module --lang typescript --out client/src/module_bindings
       gamedb generate arena:module --lang module-def --out arena.json
       spacetime generate --lang csharp --out-dir Assets/Bindings --module-def arena.json
     """

@@ -52,5 +52,6 @@ def init(
     for place in _FILES.values():
         out.print(Text(f"  {directory / place}"))
     out.print(Text("Try it:", style="bold"))
-    for line in (f"cd {name}", "gamedb dev game:module --static public", "open http://127.0.0.1:3000/"):
+    for line in (f"cd {name}", "gamedb dev game:module --static public"):
         out.print(Text(f"  {line}", style="cyan"))
+    out.print(Text("and open http://127.0.0.1:3000/ in a browser."))

@@ -6,6 +6,7 @@ No traceback reaches the terminal: an error shows the line of the user's own cod
 from __future__ import annotations
 
 import difflib
+import glob
 import importlib
 import importlib.util
 import linecache
@@ -21,7 +22,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from gamedb.cli.output import fail
+from gamedb.cli.output import fail, prints_aside
 from gamedb.errors import SchemaError
 from gamedb.module import Module, Resolved
 
@@ -29,12 +30,12 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="MODULE:OBJECT",
-        help="The game, such as examples.quickstart:module. ':OBJECT' may be left out when the file has only one.",
+        help="The game, such as game:module. ':OBJECT' may be left out when the file has only one.",
         show_default=False,
     ),
 ]
 
-_USAGE: Final = "A game is named like this: gamedb describe examples.quickstart:module"
+_USAGE: Final = "A game is named like this: gamedb describe game:module"
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -67,7 +68,8 @@ def resolve(module: Module) -> Resolved:
 
 def _import(dotted: str, attribute: str) -> ModuleType:
     try:
-        return importlib.import_module(dotted)
+        with prints_aside():
+            return importlib.import_module(dotted)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{dotted}.".startswith(f"{error.name}."):
             _not_found(dotted, error.name, attribute)
@@ -87,7 +89,12 @@ def _not_found(dotted: str, missing: str, attribute: str) -> NoReturn:
     where = f"package {parent!r}" if parent else f"the current directory ({_shown(os.getcwd(), home=True)})"
     if parent and not hasattr(sys.modules[parent], "__path__"):
         fail(f"{parent!r} is a file, not a package; it has no {last!r}.", f"Did you mean {parent}:{last}?")
+    if missing == "examples" and importlib.util.find_spec("gamedb_examples"):
+        colon = ":" if attribute else ""
+        fail(f"there is no module {missing!r} in {where}.", f"Did you mean gamedb_{dotted}{colon}{attribute}?")
     known = list(_modules_in(parent))
+    if not parent and (inside := _directory_with(last)):
+        fail(f"there is no module {missing!r} in {where}.", f"There is one in {inside}/: cd {inside}")
     close = difflib.get_close_matches(last, known, 1, cutoff=0.5)
     if close:
         guess = dotted.replace(missing, f"{parent}.{close[0]}" if parent else close[0], 1)
@@ -108,6 +115,12 @@ def _modules_in(package: str) -> Iterable[str]:
             if entry.is_dir() and entry.name.isidentifier() and any(Path(entry.path).glob("*.py")):
                 names.add(entry.name)
     return names - {"setup", "conftest", "__pycache__"}
+
+
+def _directory_with(name: str) -> str | None:
+    """The one directory below the current one that has this module, as after `gamedb init`."""
+    found = sorted(path.parent.name for path in Path.cwd().glob(f"*/{glob.escape(name)}.py"))
+    return found[0] if len(found) == 1 else None
 
 
 def _fail_import(dotted: str, error: BaseException) -> NoReturn:
@@ -162,7 +175,7 @@ def _pick(found: ModuleType, dotted: str, attribute: str) -> Module:
     if value is found:
         problem = f"{dotted!r} has no {attribute!r}."
     else:
-        problem = f"{dotted}:{attribute} is a {type(value).__name__}, not a gamedb.Module."
+        problem = f"{dotted}:{attribute} is of type {type(value).__name__}, not a gamedb.Module."
     if modules:
         fail(problem, f"It has {'this module' if len(modules) == 1 else 'these modules'}: {listed}")
     fail(problem, 'There is no Module in it at all; it needs a line such as: module = Module("arena")')

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_SERVER, DatabaseName, DataDir, ServerUrl, Token
+from gamedb.cli.output import harmless
 from gamedb.cli.remote import Remote
 
 _STYLES: Final = {"Panic": "bold red", "Error": "red", "Warn": "yellow", "Info": "", "Debug": "dim", "Trace": "dim"}
@@ -53,7 +54,7 @@ def _show(out: Console, entry: dict[str, Any]) -> None:
             (f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03} ", "dim"),
             (f"{level:<5} ", style),
             (f"{function}: " if function else "", "cyan"),
-            (entry.get("message", ""), style),
+            (harmless(entry.get("message", "")), style),
         )
     )
     for frame in entry.get("trace", []):

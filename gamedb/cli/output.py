@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -18,6 +19,8 @@ REFUSED: Final = 1
 """Exit code: the question was answered, with no."""
 NOT_DONE: Final = 2
 """Exit code: the command could not do its work."""
+
+_STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @contextmanager
@@ -50,10 +53,20 @@ def help_text(command: Callable[..., None]) -> str:
 def fail(problem: str, hint: str = "", code: int = NOT_DONE) -> NoReturn:
     """End the command with an error for a person: what is wrong, and what to do."""
     err = Console(stderr=True, highlight=False, soft_wrap=True)
-    err.print(Text.assemble(("error: ", "bold red"), problem))
+    err.print(Text.assemble(("error: ", "bold red"), harmless(problem)))
     if hint:
-        err.print(Text(hint))
+        err.print(Text(harmless(hint)))
     raise typer.Exit(code)
+
+
+def prints_aside() -> AbstractContextManager[object]:
+    """While code of a game runs in a command: what it prints goes to stderr, as stdout is for the result."""
+    return redirect_stdout(sys.stderr)
+
+
+def harmless(text: str) -> str:
+    """A text that others wrote, without what steers a terminal: such characters are spelled out."""
+    return _STEERING.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def print_json(value: Any) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_SERVER, DatabaseName, DataDir, ServerUrl, Token
-from gamedb.cli.output import fail, print_json, results
+from gamedb.cli.output import fail, harmless, print_json, results
 from gamedb.cli.remote import Remote
 from gamedb.cli.values import as_plain, as_text
 
@@ -51,19 +51,34 @@ def sql(
     names = [element["name"].get("some", f"column{number}") for number, element in enumerate(elements, 1)]
     kinds = [element["algebraic_type"] for element in elements]
     if as_json:
+        names = _distinct(names)
         rows = [[as_plain(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in answer["rows"]]
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
     _show(names, kinds, answer["rows"], answer["total_duration_micros"])
 
 
+def _distinct(names: list[str]) -> list[str]:
+    """The names of columns as those of fields: a second `id` is `id_2`."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, field = 1, name
+        while field in found:
+            number += 1
+            field = f"{name}_{number}"
+        found[field] = None
+    return list(found)
+
+
 def _show(names: list[str], kinds: list[dict[str, Any]], rows: list[list[Any]], micros: int) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name, kind in zip(names, kinds, strict=True):
         right = not _NUMBERS.isdisjoint(kind)
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold", header_style="bold")
+        table.add_column(
+            Text(harmless(name)), justify="right" if right else "left", overflow="fold", header_style="bold"
+        )
     for row in rows:
-        table.add_row(*(Text(as_text(value, kind)) for value, kind in zip(row, kinds, strict=True)))
+        table.add_row(*(Text(harmless(as_text(value, kind))) for value, kind in zip(row, kinds, strict=True)))
     with results() as out:
         out.print(table)
         out.print(Text(f"{len(rows)} row{'' if len(rows) == 1 else 's'} ({micros / 1000:.1f} ms)", style="dim"))

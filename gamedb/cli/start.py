@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gamedb.cli.loading import load_module, resolve
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_LISTEN, DataDir, shown
-from gamedb.cli.output import fail
+from gamedb.cli.output import fail, harmless
 from gamedb.errors import DatabaseLocked, GamedbError, SchemaChangeRefused
 from gamedb.identity import is_sound
 from gamedb.module import Module
@@ -31,7 +31,11 @@ Listen = Annotated[
 ]
 Static = Annotated[
     Path | None,
-    typer.Option("--static", metavar="DIR", help="A directory of files for browsers, such as the game's page."),
+    typer.Option(
+        "--static",
+        metavar="DIR",
+        help="A directory of files for browsers, such as the game's page; by default what the module declares.",
+    ),
 ]
 Databases = Annotated[
     list[str] | None,
@@ -61,9 +65,7 @@ Supervised = Annotated[bool, typer.Option("--supervised", hidden=True, help="Sto
 def start(
     target: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[MODULE:OBJECT]", help="The game, such as examples.quickstart:module.", show_default=False
-        ),
+        typer.Argument(metavar="[MODULE:OBJECT]", help="The game, such as game:module.", show_default=False),
     ] = None,
     databases: Databases = None,
     listen: Listen = DEFAULT_LISTEN,
@@ -86,7 +88,7 @@ def start(
     after an orderly end, [bold]2[/bold] when it cannot start.
 
     Examples:
-      gamedb start examples.quickstart:module
+      gamedb start game:module
       gamedb start arena:module --listen 0.0.0.0:3000 --static public
       gamedb start --database eu=arena:module --database us=arena:module
       gamedb start arena:module --issuer https://accounts.example.com=my-game
@@ -119,16 +121,20 @@ def _serve(
     from gamedb.server.http.files import check_directory  # the server is slow to import
     from gamedb.server.oidc import TrustedIssuer
     from gamedb.server.serve import Serving, bind, run
-    from gamedb.server.site import open_site
+    from gamedb.server.site import check_name, open_site
 
     if memory and url is not None:
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
-    if static is not None:
-        check_directory(static, where)
-    bind(listen).close()  # before a large database is loaded
     trusted = [TrustedIssuer.parse(text) for text in issuers]
     named = [operator(text) for text in operators]
+    for name in games:
+        check_name(name)
+    if static is None:
+        static = _declared(games)
+    if static is not None:
+        check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
+    bind(listen).close()  # before a large database is loaded
     with open_site(games, where, url=url, operators=named, issuers=trusted) as site:
 
         def ready(running: Serving) -> None:
@@ -137,6 +143,15 @@ def _serve(
                 _obey_stdin(site, running.stop)
 
         run(site.server, listen, static=static, ready=ready)
+
+
+def _declared(games: dict[str, Module]) -> Path | None:
+    """The files that the first game declares, if they are there."""
+    for module in games.values():
+        declared = module.resolve().static
+        if declared is not None and declared.is_dir():
+            return declared
+    return None
 
 
 def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
@@ -153,7 +168,7 @@ def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:
             fail(f"two databases are to be served as {name!r}; give one of them another name")
         games[name] = load_module(named)
     if not games:
-        fail("which game?", "Name its module: gamedb start examples.quickstart:module")
+        fail("which game?", "Name its module: gamedb start game:module   (gamedb init makes a new game)")
     for module in games.values():
         resolve(module)
     return games
@@ -171,7 +186,7 @@ def operator(text: str) -> Identity:
 
 
 def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
-    from gamedb.server.http import CONSOLE
+    from gamedb.server.http.console import is_built
     from gamedb.server.site import OWNER_TOKEN
 
     lines: list[tuple[str, str, str]] = []
@@ -179,8 +194,8 @@ def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) 
         lines += [(name, f"{url}/v1/database/{name}", "cyan"), ("  data", shown(place), "")]
     if static is not None:
         lines.append(("page", f"{url}/", "cyan"))
-    if CONSOLE.is_dir():
-        lines.append(("console", f"{url}/console/", "cyan"))
+    if is_built():
+        lines.append(("console", f"{url}/console/#token={site.owner_token}", "cyan"))
     lines.append(("owner token", site.owner_token if data_dir is None else shown(data_dir / OWNER_TOKEN), ""))
     width = max(len(title) for title, _, _ in lines) + 2
     out = Console(highlight=False, soft_wrap=True)
@@ -202,11 +217,18 @@ def _obey_stdin(site: Site, stop: Callable[[], None]) -> None:
     threading.Thread(target=wait, name="gamedb-supervised", daemon=True).start()
 
 
+class _Harmless(logging.Formatter):
+    """What is logged may hold what players wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
 def log(level: str) -> None:
     """Show what games and the server log, on stderr."""
     if level.lower() not in LEVELS:
         fail(f"--log-level {level!r}: use one of {', '.join(LEVELS)}")
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Harmless("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("gamedb").setLevel(level.upper())

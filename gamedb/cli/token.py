@@ -33,16 +33,19 @@ def show(
       gamedb token show
       gamedb token show eyJhbGciOi...
     """
+    from gamedb.server.secrets import read_secret
+
     authenticator = _authenticator(data_dir)
-    if token is None:
-        path = data_dir / "owner.token"
-        if not path.exists():
-            fail(f"there is no {shown(path)}.", "The first start makes it: gamedb start MODULE:OBJECT")
-        token = path.read_text().strip()
+    path = data_dir / "owner.token"
+    if token is None and not path.exists():
+        fail(f"there is no {shown(path)}.", "The first start makes it: gamedb start MODULE:OBJECT")
     try:
+        token = token or read_secret(path).strip()
         claims = authenticator.verify_own(token)
     except TokenError as error:
         fail(str(error), code=1)
+    except GamedbError as error:
+        fail(str(error))
     _show(claims, token, as_json)
 
 
@@ -51,7 +54,9 @@ def issue(
         str | None,
         typer.Option("--subject", metavar="TEXT", help="Whom it is for; the same text is the same identity."),
     ] = None,
-    days: Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="How long it is good.")] = None,
+    days: Annotated[
+        int | None, typer.Option("--days", metavar="N", min=1, max=36_500, help="How long it is good.")
+    ] = None,
     data_dir: DataDir = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:

@@ -142,18 +142,18 @@ class Client:
     @overload
     def table(self, table: type[R]) -> ClientTable[R]: ...
     @overload
-    def table(self, table: str) -> ClientTable[Any]: ...
+    def table(self, table: str | Callable[..., Any]) -> ClientTable[Any]: ...
     def table(self, table: Any) -> ClientTable[Any]:
-        """The rows of a table (by its Row class or its name) or view (by name) that are subscribed to."""
+        """The rows of a table (by its Row class or its name) or view (its function or name) that are subscribed to."""
         return self._standing.table(table)
 
     async def subscribe(
-        self, *queries: str | type[Row], on_error: Callable[[QueryError], object] | None = None
+        self, *queries: str | type[Row] | Callable[..., Any], on_error: Callable[[QueryError], object] | None = None
     ) -> Subscription:
         """Keep the rows of these queries up to date in the tables; returns when they are there.
 
-        A Row class stands for all of its table. `QueryError` says what is wrong with a query; `on_error` is called
-        if the server ends the subscription later.
+        A Row class stands for all of its table, the function of a view for the view. `QueryError` says what is wrong
+        with a query; `on_error` is called if the server ends the subscription later.
         """
         core = self._standing.alive()
         if not queries:

@@ -59,6 +59,7 @@ class Remote:
         self.functions: dict[str, RemoteFunction] = {}
         self.by_row: dict[type[Row], RemoteTable] = {}
         self.by_function: dict[Callable[..., Any], RemoteFunction] = {}
+        self.by_view: dict[Callable[..., Any], RemoteTable] = {}
         self.shapes: dict[str, Any] = {}
         """What all is made of, by name: what must stay the same while a client is connected again and again."""
         for table in sections.get("Tables", []):
@@ -71,13 +72,16 @@ class Remote:
         for procedure in sections.get("Procedures", []):
             self._add_function(procedure, "procedure", own)
 
-    def table(self, table: type[Row] | str) -> RemoteTable:
-        """A table by its Row class or name, or a view by name; `UnknownName` when the server has none."""
-        found = self.tables.get(table) if isinstance(table, str) else self.by_row.get(table)
+    def table(self, table: type[Row] | Callable[..., Any] | str) -> RemoteTable:
+        """A table by its Row class or name, or a view by its function or name; `UnknownName` when there is none."""
+        if isinstance(table, str):
+            found = self.tables.get(table)
+        else:
+            found = self.by_row.get(table) if isinstance(table, type) else self.by_view.get(table)
         if found is None:
-            name = table if isinstance(table, str) else table.__name__
+            name = table if isinstance(table, str) else getattr(table, "__name__", repr(table))
             known = ", ".join(sorted(self.tables)) or "none"
-            hint = "" if isinstance(table, str) else "; Row classes are known by connect(..., module=...)"
+            hint = "" if isinstance(table, str) else "; Row classes and views are known by connect(..., module=...)"
             raise UnknownName(f"the server has no table {name!r} for this client (it has {known}){hint}")
         return found
 
@@ -118,7 +122,10 @@ class Remote:
         if function is not None and isinstance(function.returns, ProductType):
             _compare(f"view {name!r}", product, function.returns)
             shown = function.returns
-        self._add(_schema(name, shown, keys[0] if len(keys) == 1 and keys[0] in shown.fields else None), product)
+        key = keys[0] if len(keys) == 1 and keys[0] in shown.fields else None
+        found = self._add(_schema(name, shown, key), product)
+        if function is not None:
+            self.by_view[function.function] = found
 
     def _add(self, schema: TableSchema, product: ProductType) -> RemoteTable:
         found = self.tables[schema.name] = RemoteTable(schema, row_codec(schema))

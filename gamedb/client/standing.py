@@ -79,7 +79,7 @@ class Standing:
     def _failure(self) -> GamedbError:
         return self._error or ConnectionLost("this client was closed; make a new one with connect(...)")
 
-    def table(self, table: type[Row] | str) -> ClientTable[Any]:
+    def table(self, table: type[Row] | Callable[..., Any] | str) -> ClientTable[Any]:
         """The one object for a table."""
         name = self.core.remote.table(table).name
         if name not in self._tables:

@@ -67,6 +67,8 @@ def write_files(directory: Path, files: dict[str, str]) -> Written:
     Files that did not change keep their time. Generated files that are no longer generated are removed, all others
     are left alone. `FileExistsError` when one that was not generated stands in the way; nothing is changed then.
     """
+    if directory.is_file():
+        raise FileExistsError(f"{directory} is a file; bindings are several, so name a directory")
     directory.mkdir(parents=True, exist_ok=True)
     for name in files:
         if (directory / name).exists() and not is_generated(directory / name):

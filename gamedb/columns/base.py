@@ -12,7 +12,7 @@ Described = dict["ColumnType", int]
 
 
 def shown(value: object) -> str:
-    """A value for an error message: its `repr`, cut when long. Never raises, whatever the value is."""
+    """A value for an error message: its `repr`, cut when it is longer than that of an `Identity`. Never raises."""
     if isinstance(value, str | bytes) and len(value) > 200:
         value = value[:200]
     try:
@@ -20,7 +20,7 @@ def shown(value: object) -> str:
     except Exception:  # nested too deep, a number of too many digits, a __repr__ that fails
         bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
         text = f"<{type(value).__name__}{bits} that cannot be shown>"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return text if len(text) <= 90 else f"{text[:87]}..."
 
 
 class ColumnType:

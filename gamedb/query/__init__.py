@@ -4,10 +4,11 @@
 commit how their answers changed. Uses the store and what describes it; knows no client, no wire and no clock.
 """
 
+from gamedb.query.access import ROWS_MAX, SECONDS_MAX
 from gamedb.query.catalog import SHAPES_MAX, Catalog
 from gamedb.query.grammar import CONDITIONS_MAX
 from gamedb.query.live import Counters, Delta, LiveQuery
-from gamedb.query.matcher import ROWS_MAX, Matcher
+from gamedb.query.matcher import Matcher
 from gamedb.query.plan import Query
 from gamedb.query.text import NESTING_MAX, PIECES_MAX, TEXT_MAX
 
@@ -16,6 +17,7 @@ __all__ = [
     "NESTING_MAX",
     "PIECES_MAX",
     "ROWS_MAX",
+    "SECONDS_MAX",
     "SHAPES_MAX",
     "TEXT_MAX",
     "Catalog",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from time import perf_counter
+from typing import Any, Final, TypeVar
 
 from gamedb.errors import QueryError
 from gamedb.query.code import Predicate, compiled
@@ -17,6 +18,8 @@ from gamedb.query.plan import Query, prefer_indexed
 from gamedb.schema import Row
 from gamedb.store import TableData
 from gamedb.store.index import Bucket
+
+T = TypeVar("T")
 
 Lookup = Callable[[Any], Sequence[Row]]
 """The rows with this value in a column. None and nan are in none."""
@@ -51,8 +54,13 @@ def lookup(data: TableData, column: str) -> Lookup | None:
     return by_index
 
 
+ROWS_MAX: Final = 1_000_000
+"""Rows of an answer, unless the caller says otherwise."""
 PAIRS_MAX: Final = 5_000_000
 """Pairs of joined rows that are tested for an answer that has a limit."""
+
+SECONDS_MAX: Final = 2.0
+"""How long the rows of an answer that has a limit may be looked for, as all else waits."""
 
 
 class Reader:
@@ -94,17 +102,20 @@ class Reader:
         """The rows that a query on tables gives now, each as often as it is in the result.
 
         `condition` is its bound one. With `rows`, the answer as if these were all rows of the table that it returns
-        rows of. With `rows_max`, `QueryError` for more rows, and for more pairs of joined rows than `PAIRS_MAX`.
+        rows of. With `rows_max`, `QueryError` for more rows, for more pairs of joined rows than `PAIRS_MAX`, and after
+        `SECONDS_MAX`.
         """
         test = self.predicate(condition)
         if query.join is None:
             if rows is None:
                 rows = () if query.is_event else self.candidates(query.table.name, condition, 0)
+            if test is not None and rows_max is not None:
+                rows = _in_time(rows)
             found = rows if test is None else (row for row in rows if test(row))
         else:
             pairs = self._pairs(query, condition, rows)
             if rows_max is not None:
-                pairs = _limited(pairs)
+                pairs = _in_time(_limited(pairs))
             found = (row for row, other in pairs if test is None or test(row, other))
         result = list(found if rows_max is None else islice(found, rows_max + 1))
         check_count(result, rows_max)
@@ -173,6 +184,16 @@ class Reader:
             else:
                 result.append(rows[key])
         return result
+
+
+def _in_time(items: Iterable[T]) -> Iterator[T]:
+    until = perf_counter() + SECONDS_MAX
+    for number, item in enumerate(items):
+        if not number % 1024 and perf_counter() > until:
+            raise QueryError(
+                f"the query takes more than {SECONDS_MAX:g} s; compare indexed columns with =, or ask for less"
+            )
+        yield item
 
 
 def _limited(pairs: Iterator[tuple[Row, Row]]) -> Iterator[tuple[Row, Row]]:

@@ -6,11 +6,12 @@ asked for what, and how it is sent, is the caller's.
 
 from __future__ import annotations
 
-from typing import Any, Final
+import logging
+from typing import Any
 
 from gamedb.columns import ProductType, exact_function
 from gamedb.commit import Commit
-from gamedb.query.access import Reader
+from gamedb.query.access import ROWS_MAX, Reader
 from gamedb.query.catalog import Catalog
 from gamedb.query.conditions import bound
 from gamedb.query.joins import Joins
@@ -24,14 +25,12 @@ from gamedb.schema import Row
 from gamedb.store import ReadTables
 from gamedb.types import Identity
 
-ROWS_MAX: Final = 1_000_000
-"""Rows of an answer, unless the caller says otherwise."""
-
 
 class Matcher:
     """The running queries of a database."""
 
-    def __init__(self, catalog: Catalog, tables: ReadTables) -> None:
+    def __init__(self, catalog: Catalog, tables: ReadTables, *, log: logging.Logger | None = None) -> None:
+        """`log`: where failures of views go; by default to the logger of the module."""
         self.counters = Counters()
         self._reader = Reader({schema.name: tables[schema.row].data for schema in catalog.tables})
         self._live: dict[Any, LiveQuery] = {}
@@ -39,7 +38,8 @@ class Matcher:
         self._joins = Joins(self._reader, self.counters)
         self._reevaluated = Reevaluated(self._reader, self.counters)
         self._retested = Retested(self._reader, self.counters)
-        self._views = Views(catalog.name, tables, self._reader, self.counters)
+        log = log or logging.getLogger(f"gamedb.{catalog.name}")
+        self._views = Views(log, tables, self._reader, self.counters)
         self._followers: tuple[Follower, ...] = (
             self._single,
             self._joins,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from gamedb.bags import without
 from gamedb.commit import Commit
+from gamedb.errors import QueryError
+from gamedb.query import access
 from gamedb.query.access import Reader, check_count
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.schema import Row
@@ -22,7 +24,7 @@ class Reevaluated:
         self._by_table: dict[str, dict[LiveQuery, None]] = {}
 
     def add(self, live: LiveQuery) -> None:
-        live.bag = self._reader.select(live.query, live.condition)
+        live.bag = self._reader.select(live.query, live.condition, rows_max=access.ROWS_MAX)
         for table in live.query.reads:
             self._by_table.setdefault(table, {})[live] = None
 
@@ -49,6 +51,11 @@ class Reevaluated:
                 live.inserted = [] if events is None else self._reader.select(query, live.condition, events.inserted)
                 continue
             self._counters.queries_reevaluated += 1
-            before, live.bag = live.bag, self._reader.select(query, live.condition)
+            try:
+                after = self._reader.select(query, live.condition, rows_max=access.ROWS_MAX)
+            except QueryError as error:  # it has grown too large
+                live.error = str(error)
+                continue
+            before, live.bag = live.bag, after
             live.deleted = without(before, live.bag, live.exact)
             live.inserted = without(live.bag, before, live.exact)

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from gamedb.commit import Commit
+from gamedb.query import access
 from gamedb.query.access import Reader, check_count
 from gamedb.query.conditions import Exists, columns_of, leaves
 from gamedb.query.live import Counters, LiveQuery, Touched
@@ -34,7 +35,9 @@ class Retested:
     def add(self, live: LiveQuery) -> None:
         key_of_row = self._reader.tables[live.query.name].key_of
         live.test = self._reader.predicate(live.condition)
-        live.result = {key_of_row(row): row for row in self._reader.select(live.query, live.condition)}
+        live.result = {
+            key_of_row(row): row for row in self._reader.select(live.query, live.condition, rows_max=access.ROWS_MAX)
+        }
         for table in live.query.reads:
             self._by_table.setdefault(table, {})[live] = None
 

@@ -46,8 +46,8 @@ class _Result:
 class Views:
     """The results of views that somebody follows."""
 
-    def __init__(self, module: str, tables: ReadTables, reader: Reader, counters: Counters) -> None:
-        self._log = logging.getLogger(f"gamedb.{module}")
+    def __init__(self, log: logging.Logger, tables: ReadTables, reader: Reader, counters: Counters) -> None:
+        self._log = log
         self._tables = tables
         self._reader = reader
         self._counters = counters

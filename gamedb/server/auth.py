@@ -150,7 +150,7 @@ class Authenticator:
     def _known(self, token: str) -> Claims | None:
         """Who a token of ours stands for that was verified before, and is as good as it was."""
         now = self._now()
-        if now - self._looked_at >= KEYS_LOOK_SECONDS:
+        if not 0 <= now - self._looked_at < KEYS_LOOK_SECONDS:  # below 0: the clock was put back
             self._looked_at = now
             if self.keys.refresh():
                 self._verified.clear()
@@ -205,7 +205,8 @@ class Authenticator:
         expires_at = payload.get("exp")
         if expires_at is not None and now >= expires_at + skew:
             raise TokenError("expired", "the token has expired; sign in again to get a new one")
-        if max(payload["iat"], payload.get("nbf", 0)) > now + max(skew, 1):
+        begins_at = payload.get("nbf", 0 if own else payload["iat"])  # our own clock may have been put back since
+        if begins_at > now + skew:
             raise TokenError("not_yet_valid", "the token is not valid yet; is the clock of one of the machines wrong?")
         issuer, subject = payload["iss"], payload["sub"]
         identity = identity_of(issuer, subject)
@@ -221,7 +222,8 @@ class Authenticator:
         )
 
     def _check_audience(self, given: Any, issuer: TrustedIssuer) -> None:
-        audiences = {given} if isinstance(given, str) else set(given) if isinstance(given, list) else set()
+        named = given if isinstance(given, list) else [given]
+        audiences = {name for name in named if isinstance(name, str)}
         if issuer.audiences and not audiences & issuer.audiences:
             wanted = " or ".join(sorted(issuer.audiences))
             raise TokenError("audience", f"the token was made for {given!r}, not for {wanted}")

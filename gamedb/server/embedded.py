@@ -9,10 +9,12 @@ from pathlib import Path
 from gamedb.database import Database
 from gamedb.server.auth import Authenticator
 from gamedb.server.hosted import Hosted
+from gamedb.server.http.files import check_directory
 from gamedb.server.keys import Keys
 from gamedb.server.limits import Limits
 from gamedb.server.serve import Serving, serve
 from gamedb.server.server import Server
+from gamedb.storage.backend import parse
 from gamedb.types import Identity
 
 KEYS_SUFFIX = ".keys"
@@ -30,13 +32,24 @@ async def serve_database(
     ready: Callable[[Serving], None] | None = None,
 ) -> None:
     """As `Database.serve`."""
-    directory = None if keys is None else Path(keys)
-    if directory is None and db.path is not None and "://" not in db.path:
-        directory = Path(db.path + KEYS_SUFFIX)
+    stored = None if db.path is None else parse(db.path)
+    file = Path(stored) if isinstance(stored, str) else None
+    directory = Path(keys) if keys is not None else None if file is None else Path(f"{file}{KEYS_SUFFIX}")
+    pages = None if static is None else Path(static)
+    if pages is not None:
+        check_directory(pages, *(path for path in (file, directory) if path is not None))
     hosted = Hosted(db, name=name, limits=limits)
     db.operators.update(operators)
     server = Server([hosted], Authenticator(Keys(directory), clock=db.clock), limits=limits)
     try:
-        await serve(server, listen, static=None if static is None else Path(static), ready=ready)
+        await serve(server, listen, static=pages, ready=ready)
     finally:
         hosted.logs.close()
+
+
+def _files(db: Database, static: str | os.PathLike[str] | None) -> Path | None:
+    """The files for browsers: those that were named, or what the module declares, if it is there."""
+    if static is not None:
+        return Path(static)
+    declared = db.module.static
+    return declared if declared is not None and declared.is_dir() else None

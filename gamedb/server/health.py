@@ -6,11 +6,15 @@ A database can answer calls while its schedules or deliveries stand still, so ea
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
 from gamedb.columns import to_micros
+from gamedb.errors import SchemaError
+from gamedb.health_report import HealthReport
+from gamedb.schema import Row
 from gamedb.server.hosted import Hosted
 
 OVERDUE_SECONDS_MAX: Final = 30.0
@@ -28,6 +32,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """The age of the oldest scheduled row that should have fired; 0 when none is due."""
     write_lag_seconds: float
     delivery_lag_seconds: float
+    numbers: dict[str, float]
+    """What libraries tell (`Module.on_health`), by name; for operators."""
     problems: tuple[str, ...]
     """What is wrong, each with what it hints at; nothing when the database is healthy."""
 
@@ -45,12 +51,28 @@ def health_of(hosted: Hosted) -> Health:
         problems.append(f"commits have been waiting for the disk for {write_lag:.0f} s")
     if delivery_lag > DELIVERY_LAG_SECONDS_MAX:
         problems.append(f"an update has been waiting for its client for {delivery_lag:.0f} s")
+    report = HealthReport(partial(_count, hosted))
+    for function in db.module.health_checks:
+        function(report)
+    problems += report.problems
     return Health(
         overdue_seconds=overdue,
         write_lag_seconds=write_lag,
         delivery_lag_seconds=delivery_lag,
+        numbers=report.numbers,
         problems=tuple(problems),
     )
+
+
+def _count(hosted: Hosted, row: type[Row], values: dict[str, Any]) -> int:
+    measures = hosted.measures
+    if measures is None:  # it is not served
+        return 0
+    table = hosted.db.tables[row].data.schema.name
+    for counter in measures.rows:
+        if counter.table == table and values.keys() <= set(counter.columns):
+            return counter.count(values)
+    raise SchemaError(f"nobody counts rows of {table!r} by {', '.join(values)}; ask for that with Module.count_rows")
 
 
 def overdue_seconds(hosted: Hosted) -> float:

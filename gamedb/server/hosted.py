@@ -64,7 +64,7 @@ class Hosted:
         """Be ready for clients, in this loop."""
         self._loop, self._turns = loop, turns
         self._thread = get_ident()
-        matcher = Matcher(self.catalog, ReadTables(self.name, self.db.game_tables))
+        matcher = Matcher(self.catalog, ReadTables(self.name, self.db.game_tables), log=self.db.log)
         self.measures = Measures(self.db)
         self._hub = Hub(self.db, matcher, schedule=self._schedule, encode_frame=to_frame)
 

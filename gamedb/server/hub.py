@@ -214,9 +214,9 @@ class Hub:
         """Some queries can no longer be answered (a view raised): their query sets end, and nothing else does."""
         changes = {delta.live: delta for delta in deltas}
         for delta in deltas:
-            if delta.error is None:
+            feed = self._feeds.get(delta.live)
+            if delta.error is None or feed is None:  # all its sets have ended, for other queries in them that failed
                 continue
-            feed = self._feeds[delta.live]
             for query_set_id, audience in list(feed.audiences.items()):
                 for session in list(audience.members):
                     session.query_sets.end(query_set_id, delta.error, changes, tx_id)

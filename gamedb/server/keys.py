@@ -92,7 +92,10 @@ class Keys:
     def _names(self) -> list[str]:
         """The key files, the newest first."""
         assert self._directory is not None
-        found = [entry.name for entry in self._directory.iterdir() if _FILE.match(entry.name)]
+        try:
+            found = [entry.name for entry in self._directory.iterdir() if _FILE.match(entry.name)]
+        except OSError as error:
+            raise StorageError(f"{self._directory} cannot be read: {error.strerror}") from None
         return sorted(found, key=lambda name: int(name.removesuffix(".pem")), reverse=True)
 
 

@@ -33,6 +33,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     silence_seconds_max: float = 30.0
     """A connection from which nothing came for so long is dropped."""
     handshake_seconds_max: float = 20.0
-    """How long the opening of a connection may take: its first request, and the keys of foreign issuers."""
+    """How long a request may take to come, and the keys of a foreign issuer; a long body has longer."""
     drain_seconds_max: float = 10.0
     """At the end: how long running procedures and unsent messages are waited for."""

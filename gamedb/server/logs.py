@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from gamedb.database import Database
+from gamedb.errors import StorageError
 
 ENTRIES_MAX: Final = 10_000
 """Entries in memory."""
@@ -103,10 +104,10 @@ class Logs:
         """Keep an entry."""
         line = msgspec.json.encode(entry) + b"\n"
         self._remember(line)
-        if self._file is not None:
-            self._file.write(line)
         for follower in list(self._followers):
             follower.add(line)
+        if self._file is not None:  # last, as its disk may be full
+            self._file.write(line)
 
     def _remember(self, line: bytes) -> None:
         if len(self._entries) == ENTRIES_MAX:
@@ -229,9 +230,12 @@ class _LogFile:
     """Lines in a file; a full one is put aside under a number."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._file = path.open("ab", buffering=0)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from None
         self._size = path.stat().st_size
         if self._size:
             with path.open("rb") as file:
@@ -257,12 +261,14 @@ class _LogFile:
 
     def _put_aside(self) -> None:
         self._file.close()
-        for number in range(FILES_MAX - 1, 0, -1):
-            older = self._path if number == 1 else self._numbered(number - 1)
-            if older.exists():
-                os.replace(older, self._numbered(number))
-        self._file = self._path.open("ab", buffering=0)
-        self._size = 0
+        try:
+            for number in range(FILES_MAX - 1, 0, -1):
+                older = self._path if number == 1 else self._numbered(number - 1)
+                if older.exists():
+                    os.replace(older, self._numbered(number))
+        finally:  # whatever came of that, logging goes on
+            self._file = self._path.open("ab", buffering=0)
+            self._size = 0
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")

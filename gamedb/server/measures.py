@@ -68,6 +68,11 @@ class RowCounter:
             if after is not None:
                 counts[key(after)] += 1
 
+    def count(self, values: dict[str, Any]) -> int:
+        """How many rows have these values in these columns, which are among those that are counted by."""
+        places = [(self.columns.index(column), value) for column, value in values.items()]
+        return sum(n for key, n in list(self._counts.items()) if all(key[at] == value for at, value in places))
+
     def counts(self) -> dict[tuple[str, ...], int]:
         """The numbers by the values as text."""
         return {tuple(map(_text, values)): count for values, count in list(self._counts.items())}

@@ -84,7 +84,7 @@ class IssuerKeys:
     async def candidates(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
         """The keys that a token with this header may be signed with; `TokenError` when there is none."""
         found = self._matching(key_id, algorithm)
-        if found and self._seconds() - self._got < KEYS_SECONDS_MAX:
+        if found and 0 <= self._seconds() - self._got < KEYS_SECONDS_MAX:
             return found
         await self._ask()
         found = self._matching(key_id, algorithm)
@@ -108,7 +108,7 @@ class IssuerKeys:
             self._lock = asyncio.Lock()
         async with self._lock:
             now = self._seconds()
-            if now - self._asked < REFRESH_SECONDS_MIN:
+            if 0 <= now - self._asked < REFRESH_SECONDS_MIN:  # below 0: the clock was put back
                 return
             self._asked = now
             try:

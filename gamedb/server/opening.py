@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from gamedb.errors import TokenError
+from gamedb.errors import StorageError, TokenError
 from gamedb.identity import new_connection_id
 from gamedb.server.credentials import credentials
 from gamedb.server.hosted import Hosted
@@ -28,6 +28,7 @@ PROTOCOLS: Final = (PROTOCOL_V3, PROTOCOL_V2)
 """What we speak, the best first."""
 COMPRESSIONS: Final = ("None", "Gzip", "Brotli")
 """What a client may allow; we always send plain bytes, as official clients apply compressed messages out of order."""
+QUERY_FIELDS_MAX: Final = 100
 _PATH: Final = re.compile(r"/v1/database/([^/?#]+)/subscribe/?\Z")
 
 
@@ -65,7 +66,10 @@ async def opening(
     protocol = next((known for known in PROTOCOLS if known in offered), None)
     if protocol is None:
         raise Refusal(400, f"no valid protocol selected; offer one of {', '.join(PROTOCOLS)}")
-    query = dict(parse_qsl(query_text, keep_blank_values=True, max_num_fields=100))
+    try:
+        query = dict(parse_qsl(query_text, keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX))
+    except ValueError:
+        raise Refusal(400, f"the URL has more than {QUERY_FIELDS_MAX} query parameters") from None
     compression = query.get("compression", "None")
     if compression not in COMPRESSIONS:
         raise Refusal(400, f"compression={compression[:20]}: use one of {', '.join(COMPRESSIONS)}")
@@ -76,6 +80,8 @@ async def opening(
             who = await credentials(server.authenticator, headers.get("authorization"), query.get("token"))
     except TokenError as error:
         raise Refusal(400 if error.code == "scheme" else 401, str(error)) from None
+    except StorageError as error:  # keys that are gone
+        raise Refusal(503, str(error)) from None
     except TimeoutError:
         raise Refusal(503, "the issuer of the token did not answer in time; try again later") from None
     caller = Caller(

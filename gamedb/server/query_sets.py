@@ -6,6 +6,7 @@ the answers of its queries. Large answers are made a share at a time and sent at
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,11 +69,12 @@ class QuerySets:
             self._session.refuse(f"query set {message.query_set_id} is live already; unsubscribe it first")
             return
         texts = list(dict.fromkeys(text.strip() for text in message.queries))
+        until = self._turns.seconds() + self._session.limits.query_set_seconds_max
         try:
             self._check_room(len(texts))
-            queries = self._parse(texts)
+            queries = self._parse(texts, until)
             with self._lock:
-                self._begin(message, queries)
+                self._begin(message, queries, until)
         except QueryFailed as error:
             answer = messages.subscription_error(message.request_id, message.query_set_id, str(error))
             self._session.answer_now(answer)
@@ -84,35 +86,38 @@ class QuerySets:
         if self._queries + queries > limits.queries_max:
             raise QueryFailed(f"this connection would have more than {limits.queries_max} queries; subscribe to less")
 
-    def _parse(self, texts: list[str]) -> list[tuple[str, Query]]:
+    def _check_time(self, until: float, text: str) -> None:
+        if self._turns.seconds() > until:
+            raise QueryFailed(
+                f"the query set takes more than {self._session.limits.query_set_seconds_max:g} s; subscribe to less at "
+                f"a time, and index the columns that are compared, executing: `{text}`"
+            )
+
+    def _parse(self, texts: list[str], until: float = math.inf) -> list[tuple[str, Query]]:
         operator = self._session.identity in self._db.operators
         found = []
         for text in texts:
+            self._check_time(until, text)
             try:
                 found.extend([(text, query) for query in self._catalog.parse_all(text, operator=operator)])
             except QueryError as error:
                 raise QueryFailed(f"{error}, executing: `{text}`") from None
         return found
 
-    def _begin(self, message: Subscribe, queries: list[tuple[str, Query]]) -> None:
+    def _begin(self, message: Subscribe, queries: list[tuple[str, Query]], until: float) -> None:
         """Under the lock: rows and registration belong to the same point in the order of commits."""
         query_set = QuerySet(message.request_id)
         query_set_id = message.query_set_id
         rows: Rows = []
-        limits = self._session.limits
-        until = self._turns.seconds() + limits.query_set_seconds_max
+        rows_max = self._session.limits.rows_max
         try:
             for text, query in queries:
-                if self._turns.seconds() > until:
-                    raise QueryFailed(
-                        f"the query set takes more than {limits.query_set_seconds_max:g} s; subscribe to less at a "
-                        f"time, and index the columns that are compared, executing: `{text}`"
-                    )
+                self._check_time(until, text)
                 try:
                     feed = self._hub.follow(self._session, query_set_id, query)
                     if feed is not None:
                         query_set.feeds.append(feed)
-                        rows.append((feed.name, self._hub.snapshot(feed, limits.rows_max)))
+                        rows.append((feed.name, self._hub.snapshot(feed, rows_max)))
                 except Exception as error:
                     raise self._failed(text, query, error) from None
         except QueryFailed:

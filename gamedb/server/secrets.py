@@ -15,7 +15,14 @@ _OTHERS: Final = 0o077
 
 
 def write_secret(path: Path, text: str, *, replace: bool = False) -> None:
-    """Write a file of mode 0600. `FileExistsError` when it is there and `replace` is not given."""
+    """Write a file of mode 0600. `StorageError` when that cannot be, or it is there and `replace` is not given."""
+    try:
+        _write(path, text, replace)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _write(path: Path, text: str, replace: bool) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with mode 0600
     try:
         with os.fdopen(descriptor, "w") as file:
@@ -41,7 +48,7 @@ def read_secret(path: Path) -> str:
             raise StorageError(f"{path} can be read by others (mode {mode:04o}); run: chmod 600 {path}")
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise StorageError(f"{path} cannot be read: {error}") from None
+        raise StorageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def secret_directory(path: Path) -> None:

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import uvicorn
+from starlette.applications import Starlette
 
 from gamedb.errors import SchemaError, StorageError
-from gamedb.server.app import app_of
+from gamedb.server.http import routes
 from gamedb.server.requests import Http
 from gamedb.server.server import Server
 from gamedb.server.session import GOING_AWAY
@@ -103,15 +104,15 @@ class _Uvicorn(uvicorn.Server):
 def bind(listen: str) -> socket.socket:
     """A listening socket at `HOST:PORT`; port 0 takes any that is free."""
     host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise SchemaError(f"listen={listen!r}: use HOST:PORT, such as {LISTEN}; port 0 takes any that is free")
     host = host.strip("[]") or "0.0.0.0"
     try:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
-    except OSError as error:
-        why = str(error.strerror or error).partition(" (while")[0]
-        raise StorageError(f"cannot listen on {listen}: {why}; choose another port") from None
+    except (OSError, ValueError) as error:  # a host name that can be none is a ValueError
+        why = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
+        raise StorageError(f"cannot listen on {listen}: {why}; choose another address or port") from None
 
 
 @contextlib.asynccontextmanager
@@ -119,7 +120,7 @@ async def serving(
     server: Server, listen: str = LISTEN, *, static: Path | None = None, schedules: bool = True
 ) -> AsyncIterator[Serving]:
     """Serve for as long as the `async with` lasts, and end gracefully. `schedules`: drive the scheduled tables, too."""
-    app = app_of(server, static=static)
+    app = Starlette(routes=routes(server, static=static))
     bound = bind(listen)
     loop = asyncio.get_running_loop()
     config = uvicorn.Config(

@@ -156,7 +156,7 @@ class Session:
             self._db.connect(self.identity, self.connection_id)
         except ReducerError as error:
             raise Refused(str(error)) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._db.report_failure("client_connected", error)
             raise Refused("the server could not let you in; its log says why") from None
         self._connected = True

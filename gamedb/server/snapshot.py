@@ -83,6 +83,7 @@ class Snapshots:
 
     def keep(self, query: object, snapshot: Snapshot) -> None:
         """Have it ready for the next who asks; small ones are made again as quickly."""
+        self.drop(query)
         if snapshot.count < KEPT_ROWS_MIN:
             return
         self._current[query] = snapshot

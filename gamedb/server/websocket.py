@@ -51,7 +51,7 @@ class WebSocket(asyncio.Protocol):
         self._is_text = False
         self._reading = True
         self._heard_at = self._loop.time()
-        self._buffered = 0
+        self._written = self._taken = 0
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._lost = False
@@ -215,6 +215,7 @@ class WebSocket(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         """Send a frame."""
         if not self._closing:
+            self._written += len(data)
             self._transport.write(data)
 
     def hold(self, held: bool) -> None:
@@ -274,9 +275,9 @@ class WebSocket(asyncio.Protocol):
             return
         now = self._loop.time()
         buffered = self._transport.get_write_buffer_size()
-        if not self._reading or (buffered and buffered < self._buffered):
-            self._heard_at = now  # it is us who do not listen, or it reads a large message slowly
-        self._buffered = buffered
+        before, self._taken = self._taken, self._written - buffered
+        if not (self._reading or self.paused) or (buffered and self._taken > before):
+            self._heard_at = now  # it is us who do not listen, or it reads slowly what there is much of
         if now - self._heard_at >= self._limits.silence_seconds_max:
             _log.info("connection from %s was silent for %.0f s", self._address(), now - self._heard_at)
             self._transport.abort()

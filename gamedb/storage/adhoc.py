@@ -123,6 +123,7 @@ def _ask_sqlite(
 ) -> SqlAnswer:
     deadline = time.monotonic() + limits.seconds_max
     driver.execute("PRAGMA query_only = 1")
+    driver.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # they are made at their first use: not a reading
     driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
     driver.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     driver.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX * 4)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -189,9 +191,15 @@ def compile_table(schema: TableSchema, names: dict[str, Any]) -> dict[str, Calla
     filename = f"<gamedb table {schema.name}>"
     namespace = {**scope, **names, **_errors(schema), "Row": schema.row, "repair": _repairer(schema)}
     namespace["replace"] = msgspec.structs.replace
-    exec(compile(source, filename, "exec"), namespace)  # the source above, made of checked identifiers
+    exec(_compiled(source, filename), namespace)  # the source above, made of checked identifiers
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     return namespace
+
+
+@lru_cache(maxsize=1024)
+def _compiled(source: str, filename: str) -> CodeType:
+    """Tests open databases of one module thousands of times, and compiling is most of what that takes."""
+    return compile(source, filename, "exec")
 
 
 def _repairer(schema: TableSchema) -> Callable[[Any], Row]:

@@ -34,6 +34,13 @@ class ReadTable(Generic[R]):
         self._counters: dict[tuple[str, ...], Callable[..., int]] = {}
         self._canonical_tests: dict[tuple[str, ...], Callable[..., bool]] = {}
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            if name in ("insert", "update", "upsert", "delete", "delete_where", "clear"):
+                raise AttributeError(f"nothing can be written here: {name} is for reducers, as ctx.db[...].{name}(...)")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def get(self, key: Any) -> R | None:
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
         try:

@@ -149,7 +149,7 @@ def test_without_arguments_it_shows_its_help(run: Run) -> None:
 def test_help_teaches_with_an_example(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.code == 0
-    assert f"gamedb {command} examples.quickstart:module" in result.out
+    assert f"gamedb {command} game:module" in result.out
 
 
 def test_version_names_gamedb_python_and_sqlite(run: Run) -> None:
@@ -302,14 +302,15 @@ FILES = {
     [
         ("arean:module", ["no module 'arean'", "Did you mean arena:module?"]),
         ("games.vilage:module", ["no module 'games.vilage' in package 'games'", "Did you mean games.village:module?"]),
+        ("village:module", ["no module 'village'", "There is one in games/: cd games"]),
         ("zzzzzz", ["no module 'zzzzzz'", "It has: ", "two"]),
         ("arena.module", ["'arena' is a file, not a package", "arena:module"]),
         ("arena.py:module", ["is a file name", "arena:module"]),
         ("games/village.py", ["is a file name", "games.village:module"]),
-        ("no such:thing", ["not the name of a Python module", "gamedb describe examples.quickstart:module"]),
+        ("no such:thing", ["not the name of a Python module", "gamedb describe game:module"]),
         ("arena:game", ["has no 'game'", "arena:module"]),
         ("two", ["several modules", "two:red, two:blue"]),
-        ("two:f", ["two:f is a function, not a gamedb.Module", "two:red"]),
+        ("two:f", ["two:f is of type function, not a gamedb.Module", "two:red"]),
         ("empty:module", ["has no 'module'", 'module = Module("arena")']),
         ("empty", ["no gamedb.Module in it"]),
         ("typo:module", ["typo.py:1", "def f(:", "SyntaxError"]),

@@ -89,6 +89,14 @@ class TestCall:
         assert run("call", "arena", "join", "--json", "{", "--server", running.url).code == 2
         assert run("call", "arena", "join", "ann", "--json", "[]", "--server", running.url).code == 2
 
+    def test_a_negative_number_is_an_argument(self, run: Run, running: Running) -> None:
+        done = run("call", "arena", "join", "-5", "7", "CALM", '{"x": -1, "y": 2}', "--server", running.url)
+        assert done == Result(0, "", "")
+        assert '"name": "-5"' in run("sql", "arena", "SELECT name FROM player", "--json", "--server", running.url).out
+        refused = run("call", "arena", "hurt", "-1", "1", "--server", running.url)
+        assert (refused.code, "id" in refused.err, "-1" in refused.err) == (1, True, True)
+        assert run("call", "arena", "join", "--nmae", "ann", "--server", running.url).code == 2
+
     def test_text_that_looks_like_a_number(self, run: Run, running: Running) -> None:
         assert run("call", "arena", "join", "007", "--server", running.url).code == 0
         assert "007" in run("sql", "arena", "SELECT name FROM player", "--server", running.url).out
@@ -142,6 +150,10 @@ class TestSql:
         result = run("sql", "arena", query, "--json", "--server", running.url)
         assert json.loads(result.out) == [{"name": "ann", "mood": "CALM", "at": None}]
 
+    def test_columns_of_one_name_are_told_apart_in_json(self, run: Run, running: Running) -> None:
+        result = run("sql", "arena", "SELECT 1 AS a, 2 AS a_2, 3 AS a, 4 AS a", "--json", "--server", running.url)
+        assert json.loads(result.out) == [{"a": 1, "a_2": 2, "a_3": 3, "a_4": 4}]
+
     def test_the_query_may_come_from_stdin(self, run: Run, running: Running) -> None:
         result = run("sql", "arena", "--server", running.url, stdin="SELECT count(*) AS n FROM player")
         assert "n" in result.out
@@ -151,6 +163,20 @@ class TestSql:
         result = run("sql", "arena", "SELECT * FROM playr", "--server", running.url)
         assert result == Result(1, "", "error: no such table: playr\n")
         assert "call a reducer" in run("sql", "arena", "DELETE FROM player", "--server", running.url).err
+
+
+class TestTerminals:
+    def test_what_players_wrote_does_not_steer_the_terminal(self, run: Run, running: Running) -> None:
+        evil = "eve\x1b]0;title\x07\x9b2J"
+        assert run("call", "arena", "join", evil, "--server", running.url).code == 0
+        shown = [
+            run("logs", "arena", "--server", running.url).out,
+            run("sql", "arena", "SELECT name FROM player", "--server", running.url).out,
+            run("call", "arena", evil, "--server", running.url).err,
+        ]
+        for text in shown:
+            assert not set(text) & set("\x1b\x07\x9b"), text
+            assert "\\x1b]0;title\\x07\\x9b2J" in text.replace("\n", "")
 
 
 class TestLogs:
@@ -203,6 +229,7 @@ class TestToken:
         again = json.loads(run("token", "issue", "--subject", "matchmaker", "--json").out)
         assert again["identity"] == issued["identity"]
         assert run("token", "show", issued["token"]).code == 0
+        assert run("token", "issue", "--days", "99999999").code == 2  # no such token would be accepted
 
     def test_rotating_says_what_older_keys_do(self, run: Run, running: Running) -> None:
         result = run("token", "rotate")
@@ -226,7 +253,7 @@ class TestRefusedStarts:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            ([], "gamedb start examples.quickstart:module"),
+            ([], "gamedb start game:module"),
             (["--database", "arena"], "NAME=MODULE:OBJECT"),
             (["--database", f"Eu={GAME}"], "database name 'Eu'"),
             (["--database", f"../x={GAME}"], "database name '../x'"),
@@ -238,17 +265,23 @@ class TestRefusedStarts:
             ([GAME, "--listen", "3000"], "HOST:PORT"),
             ([GAME, "--static", "nowhere"], "not a directory"),
             ([GAME, "--static", "."], "lie in each other"),
+            ([GAME, "--listen", "a" * 70 + ":3000"], "cannot listen on aaaa"),
             ([GAME, "--log-level", "loud"], "debug, info"),
             ([GAME, "--memory", "--url", "postgresql://x/y"], "exclude each other"),
             (["no_such_game:module"], "no module"),
         ],
     )
     def test_what_is_wrong(self, run: Run, arguments: list[str], text: str) -> None:
-        result = run("start", *arguments)
+        result = run("start", *([] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]), *arguments)
         assert result.code == 2
         assert text in result.err
         assert "Traceback" not in result.err
         assert not Path("data/arena.db").exists()
+
+    def test_keys_of_before_are_not_served_by_a_server_in_memory(self, run: Run) -> None:
+        Path("data").mkdir()
+        result = run("start", GAME, "--memory", "--static", ".")
+        assert (result.code, "lie in each other" in result.err) == (2, True)
 
     def test_a_port_in_use(self, run: Run) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -345,6 +378,7 @@ def test_start_serves_until_it_is_told_to_stop_and_keeps_the_data(tmp_path: Path
 DEV_GAME = """
 from gamedb import *
 module = Module("arena")
+print("what a game prints is no part of any result")
 
 @module.table(public=True)
 class Player(Row):
@@ -354,6 +388,7 @@ class Player(Row):
 @module.reducer
 def join(ctx: ReducerContext, name: str) -> None:
     ctx.db[Player].insert(Player(name=name))
+    ctx.log.info("%s joined", name)
 """
 
 
@@ -367,6 +402,7 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
     dev = Process("dev", "game:module", "--listen", f"127.0.0.1:{port}", cwd=tmp_path)
     try:
         dev.wait_for("Serving")
+        assert call(url, "join", "ann\x1b[2J") == 200
         assert call(url, "join", "ann") == 200
 
         game_file.write_text(DEV_GAME + "def (\n")
@@ -392,10 +428,11 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
         assert call(url, "more") == 200
         answer = urllib.request.Request(f"{url}/sql", b"SELECT * FROM player", method="POST")
         with urllib.request.urlopen(answer) as found:
-            assert [row[1] for row in json.load(found)[0]["rows"]] == ["ann", "ben", "eve"]
+            assert [row[1] for row in json.load(found)[0]["rows"]] == ["ann\x1b[2J", "ann", "ben", "eve"]
     finally:
         code = dev.stop()
     assert code == 0, dev.lines
+    assert "ann\\x1b[2J joined" in dev.wait_for("[2J joined")
     with socket.create_server(("127.0.0.1", port)):
         pass  # the process that served has gone, too
 

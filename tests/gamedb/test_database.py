@@ -235,6 +235,8 @@ def test_a_caller_is_somebody_else_and_private_reducers_are_refused_to_them(modu
             db.caller(ANN).call("start")
         with pytest.raises(NotAllowed, match="'secret'"):
             db.call_json("secret", "[]", sender=ANN)
+        with pytest.raises(TypeError, match="a caller is an Identity, not 'ann'"):
+            db.caller("ann")  # type: ignore[arg-type]
 
 
 def test_two_databases_of_one_module_share_nothing(module: Module) -> None:
@@ -315,6 +317,8 @@ def hooked(module: Module) -> Iterator[Database]:
         note(ctx, f"left {ctx.sender.to_int()} {ctx.connection_id and ctx.connection_id.to_int()}")
         if ctx.db[Counter].get(9) is not None:
             raise RuntimeError("the hook is broken")
+        if ctx.db[Counter].get(8) is not None:
+            raise SystemExit("the hook is broken")
 
     with Database(module) as db:
         yield db
@@ -343,15 +347,16 @@ def test_a_refused_client_leaves_nothing_and_does_not_disconnect(hooked: Databas
     assert texts(hooked) == ["joined 1 1"]
 
 
+@pytest.mark.parametrize(("trigger", "kind"), [(9, "RuntimeError"), (8, "SystemExit")])
 def test_a_disconnect_hook_that_raises_is_undone_and_logged_and_the_client_is_gone(
-    hooked: Database, caplog: pytest.LogCaptureFixture
+    hooked: Database, caplog: pytest.LogCaptureFixture, trigger: int, kind: str
 ) -> None:
     hooked.connect(ANN, ONE)
     with hooked.transaction() as ctx:
-        ctx.db[Counter].insert(Counter(id=9))
+        ctx.db[Counter].insert(Counter(id=trigger))
     hooked.disconnect(ONE)
     assert texts(hooked) == ["joined 1 1"]
-    assert "client_disconnected failed and was rolled back: RuntimeError('the hook is broken')" in caplog.text
+    assert f"client_disconnected failed and was rolled back: {kind}('the hook is broken')" in caplog.text
     with pytest.raises(UnknownName):
         hooked.disconnect(ONE)
 

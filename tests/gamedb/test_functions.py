@@ -185,6 +185,9 @@ async def yields_and_waits(ctx: ReducerContext) -> Any:
 def no_context() -> None: ...
 
 
+def forgot_context(amount: u8) -> None: ...
+
+
 def untyped(ctx, a):  # type: ignore[no-untyped-def]
     ...
 
@@ -215,6 +218,10 @@ def undefined(ctx: ReducerContext, a: Nowhere) -> None:  # type: ignore[name-def
         (yields, "is a generator"),
         (yields_and_waits, "is a generator"),
         (no_context, r"needs the context as its first parameter: def no_context\(ctx, ...\)"),
+        (
+            forgot_context,
+            r"the context as its first parameter, before 'amount': def forgot_context\(ctx, amount, ...\)",
+        ),
         (untyped, "parameter 'a' needs a type, such as a: u64"),
         (starred, r"\*args cannot come over the wire"),
         (double_starred, r"\*kwargs cannot come over the wire"),

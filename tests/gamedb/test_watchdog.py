@@ -52,6 +52,7 @@ def test_a_slow_reducer_is_logged_with_its_stack_while_it_runs_and_its_time_afte
     assert during.startswith("dawdle has been running for 0.")
     assert "in dawdle" in during
     assert "records.came.wait(TIMEOUT)" in during
+    assert "test_a_slow_reducer_is_logged" not in during, "who called it is of no interest"
     assert after.startswith("dawdle took 0.")
     assert "warned of from 0.001 s on" in after
 

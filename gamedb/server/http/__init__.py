@@ -1,6 +1,6 @@
 """The HTTP API below `/v1`, `/metrics` and static files: `routes(server)` for a Starlette app.
 
-One file for each group of routes. The websocket route is not here; an app has it before these.
+One file for each group of routes. Websockets come beside it, as uvicorn hands them to `WebSocket`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,41 @@ from typing import Final
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
-from gamedb.server.http import call, databases, identities, logs, metrics, schema, sql, status
+from gamedb.server.http import call, console, databases, describe, identities, logs, metrics, schema, sql, status
 from gamedb.server.http.answers import Refused, guarded
 from gamedb.server.http.files import PublicFiles
 from gamedb.server.server import Server
 
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CORS_HEADERS: Final = ("authorization", "accept", "content-type")
-CONSOLE: Final = Path(__file__).parents[2] / "console"
-"""The built console, where the package has it."""
 PREFLIGHT_SECONDS: Final = 86_400
+NO_PAGE: Final = """A gamedb server. It serves no page of a game: gamedb start ... --static DIR gives it one.
+
+/v1/database/NAME/subscribe   where clients connect (any SpacetimeDB SDK)
+/console/                     the page for operators
+/v1/health                    whether all is well
+"""
 
 
 def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
-    """All routes of a server but the websocket's; with `static`, everything else is a file of that directory."""
-    groups = (status, identities, databases, call, schema, sql, logs)
-    api = Router([*(route for group in groups for route in group.routes(server)), Route("/{rest:path}", _unknown)])
+    """All routes of a server; with `static`, everything else is a file of that directory."""
+    groups = (status, identities, databases, describe, call, schema, sql, logs)
+    known = [route for group in groups for route in group.routes(server)]
+    api = Router([*known, Route("/{rest:path}", _unknown, methods=METHODS)])
     found: list[BaseRoute] = [Mount("/v1", app=_cors(api)), *metrics.routes(server)]
-    if CONSOLE.is_dir():
-        found.append(Mount("/console", app=PublicFiles(CONSOLE)))
+    found += console.routes()
     if static is not None:
         found.append(Mount("/", app=PublicFiles(static)))
+    else:
+        found.append(Route("/", _no_page))
     return found
+
+
+async def _no_page(request: Request) -> Response:
+    return PlainTextResponse(NO_PAGE)
 
 
 def _cors(app: Router) -> CORSMiddleware:

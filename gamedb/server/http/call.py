@@ -27,6 +27,8 @@ from gamedb.wire.sats_json import dumps, from_sats, loads, to_sats
 
 REDUCER_FAILED: Final = 530
 """The status of a call whose reducer refused or failed."""
+FAILURES: Final = (Exception, SystemExit)
+"""What code of a game may raise: sys.exit() in it must not end the server."""
 _UNSHOWN: Final = "failed inside the server and was rolled back; the database's log says why"
 
 
@@ -48,7 +50,7 @@ async def _call(visit: Visit) -> Response:
     if lifecycle:
         try:
             db.connect(visit.identity, connection_id)
-        except Exception as error:
+        except FAILURES as error:
             raise Refused(403, _told(visit, error, "client_connected")) from None
     try:
         if function.kind == "reducer":
@@ -104,7 +106,7 @@ async def _reducer(
     before = perf_counter()
     try:
         db.execute(function.name, function.invoke, arguments, visit.identity, connection_id)
-    except Exception as error:
+    except FAILURES as error:
         raise Refused(REDUCER_FAILED, _told(visit, error, function.name)) from None
     micros = _micros_since(before)
     if visit.request.query_params.get("confirmed") != "false":
@@ -119,7 +121,7 @@ async def _procedure(
     before = perf_counter()
     try:
         value = await db.run_procedure_async(function, arguments, visit.identity, connection_id)
-    except Exception as error:
+    except FAILURES as error:
         raise Refused(REDUCER_FAILED, _told(visit, error, function.name)) from None
     micros = _micros_since(before)
     await on_disk(db)
@@ -127,7 +129,7 @@ async def _procedure(
     return Response(body, media_type="application/json", headers={"spacetime-execution-duration-micros": micros})
 
 
-def _told(visit: Visit, error: Exception, name: str) -> str:
+def _told(visit: Visit, error: BaseException, name: str) -> str:
     """What a caller is told of a failure: a refusal's own words; of other failures only operators see more."""
     if isinstance(error, ReducerError):
         return str(error)

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from gamedb.errors import TokenError
 from gamedb.server.credentials import Credentials, credentials
 from gamedb.server.hosted import Hosted
 from gamedb.server.http.answers import Handler, Refused, guarded, refusal
@@ -62,6 +63,17 @@ def for_database(server: Server, handler: Callable[[Visit], Awaitable[Response]]
         return response
 
     return guarded(answer)
+
+
+async def operated(server: Server, request: Request) -> list[Hosted]:
+    """The databases that the caller operates; nobody's token, or that of nobody here, is refused."""
+    caller = await credentials(server.authenticator, request.headers.get("authorization"))
+    if caller.anonymous:
+        raise TokenError("missing", "this is for operators; send Authorization: Bearer OWNER_TOKEN")
+    found = [one for one in server.hosted.values() if one.may_operate(caller.claims.identity)]
+    if not found:
+        raise Refused(403, f"identity {caller.claims.identity} operates no database here; send the owner's token")
+    return found
 
 
 def find_database(server: Server, name: str) -> Hosted:

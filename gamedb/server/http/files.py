@@ -36,15 +36,15 @@ class PublicFiles(StaticFiles):
         return response
 
 
-def check_directory(directory: Path, data_dir: Path | None) -> None:
-    """`StorageError` unless the directory exists and neither holds the data nor lies in it."""
+def check_directory(directory: Path, *private: Path) -> None:
+    """`StorageError` unless the directory exists, and neither holds what is private (keys, data) nor lies in it."""
     if not directory.is_dir():
         raise StorageError(f"static files: {directory} is not a directory")
-    if data_dir is None:
-        return
-    static, data = directory.resolve(), data_dir.resolve()
-    if static in (data, *data.parents) or data in static.parents:
-        raise StorageError(
-            f"static files: {directory} and the data directory {data_dir} lie in each other, so keys and data would be "
-            "served to everybody; move one of them"
-        )
+    static = directory.resolve()
+    for path in private:
+        found = path.resolve()
+        if static in (found, *found.parents) or found in static.parents:
+            raise StorageError(
+                f"static files: {directory} and {path} lie in each other, so keys and data would be served to "
+                "everybody; move one of them"
+            )

@@ -74,7 +74,7 @@ async def _answer(visit: Visit, text: str) -> Answer:
 def _clients_answer(visit: Visit, query: Query) -> Answer:
     """As a subscription to it begins."""
     db = visit.hosted.db
-    matcher = Matcher(visit.hosted.catalog, ReadTables(visit.hosted.name, db.game_tables))
+    matcher = Matcher(visit.hosted.catalog, ReadTables(visit.hosted.name, db.game_tables), log=db.log)
     with db.lock:
         db._assert_readable()
         rows = matcher.answer(query, visit.identity, ROWS_MAX)

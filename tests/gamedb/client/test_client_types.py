@@ -108,6 +108,8 @@ def test_with_the_module_rows_and_functions_are_its_own() -> None:
     module = things()
     remote = Remote(schema_json(module.resolve()), module)
     assert remote.table(Thing).schema.row is Thing
+    mine = module.resolve().functions["mine"].function
+    assert remote.table(mine) is remote.table("mine")
     assert remote.tables["mine"].schema.row is Thing
     put = module.resolve().functions["put"].function
     function = remote.function(put, "reducer")

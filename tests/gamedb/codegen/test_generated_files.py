@@ -78,3 +78,9 @@ def test_the_command_says_what_is_missing(arguments: list[str], text: str) -> No
 
     assert result.exit_code == 2
     assert text in result.output
+
+
+def test_a_file_is_no_directory_to_write_to(tmp_path: Path) -> None:
+    (tmp_path / "main.ts").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"main\.ts is a file; bindings are several, so name a directory"):
+        write_files(tmp_path / "main.ts", {"a.ts": A})

@@ -9,6 +9,7 @@ import tracemalloc
 import pytest
 
 from gamedb import Commit, Identity, Index, PrimaryKey, QueryError, Row, u32
+from gamedb.query import access
 from tests.gamedb.query.game import ANN, BOB, Asked, Hit, Item, Mark, Player, a_module
 
 
@@ -360,3 +361,23 @@ def test_first_rows_come_through_an_index(asked: Asked, where: str, looked_at: i
     test = asked.matcher._reader.predicate(query.condition)
     assert test is not None
     assert asked.ask(f"SELECT * FROM player WHERE {where}") == [row for row in every if test(row)]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM player WHERE hp > 7", "SELECT p.* FROM player p JOIN item i ON p.id = i.player_id"]
+)
+def test_an_answer_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """All else waits for it, and many conditions on many rows take their time."""
+    asked = Asked(a_module())
+    asked.add(Player(name="a"), Item(player_id=1))
+    assert len(asked.ask(text)) == 1
+    live = asked.open(text)
+    monkeypatch.setattr(access, "SECONDS_MAX", -1.0)
+    with pytest.raises(QueryError, match="takes more than"):
+        asked.ask(text)
+    with pytest.raises(QueryError, match="takes more than"):
+        live.rows(10)
+    [player] = asked.db.read(Player)
+    with asked.write() as ctx:
+        ctx.db[Player].delete(player)
+    assert asked.of(live) == ([player], [])  # what is followed goes on

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gamedb import Database, Module, SchemaError
-from gamedb.query import Catalog
+from gamedb import Database, Module, QueryError, SchemaError
+from gamedb.query import Catalog, access
 from tests.gamedb.query.game import ANN, BOB, Asked, Hit, Item, Mark, Player, Secret, a_module
 
 OWN = "SELECT * FROM player WHERE owner = :sender"
@@ -188,6 +188,26 @@ def test_a_join_under_a_filter_with_a_join_is_answered_again() -> None:
     assert asked.matcher.counters.queries_reevaluated == 1
     asked.add(Hit(player_id=1, amount=1))
     assert asked.matcher.counters.queries_reevaluated == 1
+
+
+def test_a_join_under_a_filter_with_a_join_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows, and of the pairs that are looked at, when it begins and later."""
+    monkeypatch.setattr(access, "ROWS_MAX", 3)
+    monkeypatch.setattr(access, "PAIRS_MAX", 8)
+    asked = Asked(a_module(OWN_ITEMS))
+    text = "SELECT p.* FROM player p JOIN item i ON p.id = i.player_id"
+    live = asked.open(text)
+    asked.add(Player(name="a", owner=ANN), *[Item(player_id=1) for _ in range(3)])
+    assert len(live.rows()) == 3
+    asked.add(Item(player_id=1))
+    [delta] = asked.deltas
+    assert "more than 3 rows" in (delta.error or "")
+    asked.matcher.close(live)
+    with pytest.raises(QueryError, match="more than 3 rows"):
+        asked.open(text)
+    asked.add(*[Item(player_id=1) for _ in range(5)])
+    with pytest.raises(QueryError, match="more than 8 pairs"):
+        asked.open(f"{text} WHERE p.hp <> 100")
 
 
 def test_floats_that_are_equal_and_differ_are_a_change_of_a_join_under_a_filter() -> None:

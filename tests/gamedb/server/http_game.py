@@ -108,6 +108,10 @@ def game(name: str = "arena") -> Module:
         ctx.db[Secret].insert(Secret(id=1, text="half done"))
         raise ZeroDivisionError("the secret is 42")
 
+    @module.reducer
+    def leave(ctx: ReducerContext) -> None:
+        raise SystemExit(3)
+
     @module.reducer(private=True)
     def reset(ctx: ReducerContext) -> None:
         ctx.db[Player].clear()
@@ -134,6 +138,10 @@ def game(name: str = "arena") -> Module:
     @module.procedure
     async def failing(ctx: ProcedureContext) -> u64:
         raise ReducerError("out of stock")
+
+    @module.procedure
+    async def leaving(ctx: ProcedureContext) -> u64:
+        raise SystemExit(3)
 
     @module.procedure
     async def hang(ctx: ProcedureContext) -> None:

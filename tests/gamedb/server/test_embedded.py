@@ -57,14 +57,33 @@ def test_a_database_can_be_served_again() -> None:
         assert db.read(Player).count() == 2
 
 
-@pytest.mark.parametrize("listen", ["", "here", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])
+@pytest.mark.parametrize("stored", ["public/arena.db", "sqlite:///public/arena.db"])
+def test_keys_and_data_among_the_static_files_are_refused(
+    stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("public", "pages"):
+        Path(name).mkdir()
+    module, _ = arena()
+    with Database(module, stored, quiet=True) as db:
+        for static in ("public", "."):
+            with pytest.raises(StorageError, match="lie in each other"):
+                asyncio.run(db.serve("127.0.0.1:0", static=static))
+        with pytest.raises(StorageError, match="lie in each other"):
+            asyncio.run(db.serve("127.0.0.1:0", static="pages", keys="pages/keys"))
+        token, _ = asyncio.run(play(db))
+        assert asyncio.run(play(db, token))[0] == token  # the keys lie beside the file, however that is named
+    assert Path("public/arena.db.keys/0001.pem").exists()
+
+
+@pytest.mark.parametrize("listen", ["", "here", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000", "127.0.0.1:²"])
 def test_an_address_that_is_none_is_refused_with_an_example(listen: str) -> None:
     with pytest.raises(SchemaError, match="HOST:PORT"):
         bind(listen)
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_so() -> None:
-    with bind("127.0.0.1:0") as bound, pytest.raises(StorageError, match="choose another port"):
+    with bind("127.0.0.1:0") as bound, pytest.raises(StorageError, match="another address or port"):
         bind(f"127.0.0.1:{bound.getsockname()[1]}")
 
 

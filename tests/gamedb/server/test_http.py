@@ -27,6 +27,13 @@ from gamedb.server.server import Server
 from tests.gamedb.server.http_game import Big, Mood, Player, Point, Secret, Served, Tick, Visitor, game
 
 
+def test_a_server_without_a_page_says_what_there_is(served: Served) -> None:
+    answer = served.client.get("/")
+    assert answer.status_code == 200
+    assert "--static DIR" in answer.text
+    assert "/console/" in answer.text
+
+
 class TestIdentity:
     def test_a_new_one_each_time(self, served: Served) -> None:
         first = served.client.post("/v1/identity").json()
@@ -224,6 +231,13 @@ class TestCall:
         served.call("hurt", [9, 9], served.stranger)
         assert list(served.db.read(Visitor)) == [Visitor(identity=served.somebody.identity, calls=2, here=False)]
 
+    @pytest.mark.parametrize("function", ["leave", "leaving"])
+    def test_an_exit_in_the_game_is_a_failure_like_others(self, served: Served, function: str) -> None:
+        failed = served.call(function, [], served.owner)
+        assert (failed.status_code, "SystemExit(3)" in failed.text) == (530, True)
+        assert served.call("price", ["sword"]).status_code == 200
+        assert any(b"SystemExit" in line for line in served.hosted.logs.last())
+
     def test_a_refused_connection_calls_nothing(self, served: Served) -> None:
         served.call("join", ["the end"], served.owner)
         answer = served.call("join", ["ann"], served.stranger)
@@ -326,6 +340,13 @@ class TestStatus:
         answer = stored.client.get("/v1/health")
         assert answer.status_code == 503
         assert "closed" in answer.text
+
+    @pytest.mark.parametrize(
+        ("method", "path"), [("POST", "/v1/nothing"), ("DELETE", "/v1/ping"), ("GET", "/v1/database/arena/call/join")]
+    )
+    def test_what_cannot_be_asked_in_this_way(self, served: Served, method: str, path: str) -> None:
+        answer = served.client.request(method, path)
+        assert (answer.status_code, f"there is no {method} {path} here" in answer.text) == (404, True)
 
     def test_what_is_no_route(self, served: Served) -> None:
         for path in ("/v1/nothing", "/v1/database/arena/nothing", "/v1/"):

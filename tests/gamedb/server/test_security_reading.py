@@ -102,17 +102,25 @@ def test_the_schema_names_no_private_thing(fortress: Fortress) -> None:
         assert "town" in text
 
 
-@pytest.mark.parametrize("path", ["/v1/database/fortress/logs", "/v1/database/fortress/logs?follow=true", "/metrics"])
-def test_logs_and_metrics(fortress: Fortress, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/database/fortress/logs",
+        "/v1/database/fortress/logs?follow=true",
+        "/metrics",
+        "/v1/databases",
+        "/v1/database/fortress/describe",
+    ],
+)
+def test_what_only_operators_are_told(fortress: Fortress, path: str) -> None:
     assert fortress.request("GET", path).status in (401, 403)
     assert fortress.request("GET", path, token=fortress.stranger()[1]).status == 403
 
 
 def test_the_health_page_tells_no_more_than_health(fortress: Fortress) -> None:
     body = json.loads(fortress.request("GET", "/v1/health").text)
-    assert set(body["databases"]["fortress"]) == {
-        "overdue_seconds", "write_lag_seconds", "delivery_lag_seconds", "problems",
-    }  # fmt: skip
+    health = body["databases"]["fortress"]
+    assert set(health) == {"overdue_seconds", "write_lag_seconds", "delivery_lag_seconds", "problems"}
 
 
 def letters_of(answer: Any) -> list[str]:

@@ -62,11 +62,12 @@ def test_a_client_that_is_refused_has_no_effect_and_gets_no_disconnect(world: Wo
     assert open_connections(world.db) == 0
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
 def test_a_bug_in_client_connected_refuses_without_telling_why(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: type[BaseException]
 ) -> None:
     def fail(_identity: object, _connection_id: object) -> None:
-        raise RuntimeError("password=hunter2")
+        raise kind("password=hunter2")
 
     monkeypatch.setattr(world.db, "connect", fail)
     ann = world.stranger()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import subprocess
@@ -19,7 +20,9 @@ from websockets.exceptions import InvalidStatus
 
 from gamedb import Database, Module, PrimaryKey, Row, u32
 from gamedb.server.limits import Limits
+from gamedb.server.requests import Http
 from gamedb.server.serve import Serving
+from gamedb.server.websocket import WebSocket
 from gamedb.wire import messages
 from tests.gamedb.server.arena import Gates, Mark, Player, Reminder, Secret, Visit, arena
 from tests.gamedb.server.with_sockets import (
@@ -103,6 +106,7 @@ def offering(extra: str = "") -> str:
         ("arena", "?compression=zstd", "", 400),
         ("arena", "?connection_id=00000000000000000000000000000000", "", 400),
         ("arena", "?connection_id=12", "", 400),
+        ("arena", "?" + "a=1&" * 101, "", 400),
         ("arena", "?token=damaged", "", 401),
         ("arena", "?token=" + "x" * 7000, "", 401),
         ("arena", "", "Authorization: Bearer damaged\r\n", 401),
@@ -261,6 +265,21 @@ def test_a_client_that_sends_no_sign_of_life_is_dropped_and_one_that_only_listen
             until(lambda: db.read(Visit).count() == 2, "it came")
             until(lambda: sum(visit.went for visit in db.read(Visit)) == 1, "it was dropped")
         assert isinstance(listening.call("nothing"), messages.ReducerOk)
+
+
+def test_a_client_that_asks_and_never_reads_the_answers_is_dropped() -> None:
+    """L24: although we do not listen to it either, as so much waits for it."""
+    module, _ = arena()
+    limits = Limits(ping_seconds=0.05, silence_seconds_max=0.5, queued_bytes_max=1 << 20)
+    with Database(module) as db, served(db, limits=limits) as serving, raw(serving) as stalled:
+        for number in range(20):
+            db.call("mark", number, "x" * 100_000)
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stalled.sendall(UPGRADE.format(name="arena", query="", headers=offering()).encode())
+        assert b" 101 " in stalled.recv(1024)
+        query = messages.OneOffQuery(request_id=1, query="SELECT * FROM mark")
+        stalled.sendall(masked(messages.encode_client(query)) * 50)
+        until(lambda: sum(visit.went for visit in db.read(Visit)) == 1, "it was dropped")
 
 
 def test_a_reader_that_stalls_is_closed_and_others_notice_nothing() -> None:
@@ -433,11 +452,20 @@ def test_a_connection_that_never_finishes_its_request_is_dropped() -> None:
     module, _ = arena()
     limits = Limits(handshake_seconds_max=0.2)
     with Database(module) as db, served(db, limits=limits) as serving, Connection(serving) as ann:
-        for beginning in (b"", b"GET /v1/data"):
+        whole = b"GET /v1/ping HTTP/1.1\r\nHost: x\r\n\r\n"
+        call = b"POST /v1/database/arena/call/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        for beginning in (
+            b"",
+            b"GET /v1/data",
+            whole + b"GET /v1/data",
+            call + b"Content-Length: 100\r\n\r\n[",
+            call + b"Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n",
+        ):
             with raw(serving) as connection:
                 connection.sendall(beginning)
                 with suppress(ConnectionResetError):
-                    assert connection.recv(100) == b""
+                    while connection.recv(1000):
+                        pass
         assert isinstance(ann.call("nothing"), messages.ReducerOk)
 
 
@@ -449,6 +477,41 @@ def test_a_client_that_goes_during_its_handshake_leaves_nothing(game: Game) -> N
         assert isinstance(ann.call("nothing"), messages.ReducerOk)
     until(lambda: not game.serving.server.websockets, "all are gone")
     assert all(visit.came == visit.went for visit in game.db.read(Visit))
+
+
+def test_connections_that_have_gone_are_kept_by_nothing() -> None:
+    """L58: no timer that still runs, say."""
+
+    def kept() -> int:
+        gc.collect()
+        return sum(type(found) in (Http, WebSocket) for found in gc.get_objects())
+
+    module, _ = arena()
+    with Database(module) as db, served(db, limits=Limits(handshake_seconds_max=600)) as serving:
+        with Connection(serving):  # makes what is made once
+            pass
+        before = kept()
+        for _ in range(10):
+            with Connection(serving):
+                pass
+        until(lambda: kept() <= before, "all are forgotten")
+
+
+def test_a_view_that_fails_is_in_the_log_of_the_database_whatever_that_is_called() -> None:
+    """L18, L51: how it is asked for does not matter either."""
+    module, _ = arena()
+    with Database(module) as db, served(db, names=("eu",)) as serving:
+        db.call("spawn", 1, 7)
+        with Connection(serving, database="eu") as ann:
+            ann.subscribe("SELECT * FROM strong")
+            db.call("note", 1, "break the view")
+            until(lambda: len(serving.server.hosted["eu"].logs.last()) == 1, "it is logged")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{serving.url}/v1/database/eu/sql", b"SELECT * FROM strong")
+        refused.value.close()
+        lines = serving.server.hosted["eu"].logs.last()
+    assert len(lines) == 2
+    assert all(b"view strong failed" in line for line in lines)
 
 
 def test_tokens_stand_in_no_log(game: Game, caplog: pytest.LogCaptureFixture) -> None:

@@ -79,7 +79,7 @@ class World:
 
     def one_share_a_pass(self) -> None:
         """From now on, each pass of the loop is over after one share of work."""
-        self.turns.seconds = itertools.count().__next__
+        self.turns.seconds = itertools.count(step=0.25).__next__
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> Any:
         task = FakeTask(work)

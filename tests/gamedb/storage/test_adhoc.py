@@ -173,6 +173,12 @@ def test_missing_values_of_computed_columns(db: Database) -> None:
     assert isinstance(dict(answer.columns)["m"], OptionType)
 
 
+def test_lists_can_be_taken_apart_on_sqlite(db: Database, where: str) -> None:
+    if where != "postgres":
+        sql = "SELECT tag.value AS tag FROM everything e, json_each(e.tags) tag ORDER BY tag"
+        assert db.sql(sql).rows == [(tag,) for tag in sorted(tag for row in db.read(Everything) for tag in row.tags)]
+
+
 def test_a_name_may_be_there_twice(db: Database) -> None:
     assert len(db.sql("SELECT text, text FROM note").columns) == 2
 

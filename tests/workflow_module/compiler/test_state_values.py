@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from compiler_harness import Context, define, drive, same
 
-from workflow_module import StateError
+from gamedb import ConnectionId, Identity
+from workflow_module import StateError, codec
 from workflow_module.outcome import Value
 
 VALUES = [
@@ -295,8 +296,6 @@ def test_a_path_that_is_rebound_under_a_waiting_expression_is_an_error() -> None
 
 
 def test_a_registered_class_is_stored_its_own_way() -> None:
-    from workflow_module import codec
-
     names = define(
         """
         from fractions import Fraction
@@ -312,3 +311,35 @@ def test_a_registered_class_is_stored_its_own_way() -> None:
     )
     assert drive(names["program"], [None]).result == "4/3"
     assert codec.encode(names["Fraction"](1, 2), names["Fraction"], "x") == b'"1/2"'
+
+
+def test_who_somebody_is_can_be_stored() -> None:
+    names = define(
+        """
+        from gamedb import ConnectionId, Identity
+
+        class Deed(Struct):
+            by: Identity
+            over: ConnectionId | None = None
+
+        @workflow
+        async def program(ctx: WorkflowContext, init: Deed) -> list[Identity]:
+            mine = init.by
+            scores: dict[Identity, int] = {mine: 1}
+            over = init.over
+            await sleep(SECOND)
+            assert scores[init.by] == 1 and over is not None and over.to_int() == 7
+            return [mine]
+        """
+    )
+    ann = Identity(b"a" * 32)
+    deed = names["Deed"](ann, ConnectionId.from_int(7))
+    finished = drive(names["program"], [None], deed)
+    assert finished.result == [ann]
+    assert type(finished.result[0]) is Identity
+    assert codec.encode(ann, Identity, "x") == b'"' + b"61" * 32 + b'"'
+    assert codec.decode('"0x' + "61" * 32 + '"', Identity) == ann
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.by"):
+        codec.decode('{"by": "ann"}', names["Deed"])
+    with pytest.raises(StateError, match="x is declared as Identity"):
+        codec.encode(b"a" * 32, Identity, "x")

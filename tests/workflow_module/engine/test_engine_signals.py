@@ -634,7 +634,7 @@ def test_a_slip_that_the_compiler_cannot_see_is_named_at_the_authors_line(defini
     ("slip", "error", "text"),
     [
         (lambda flows: flows.signal(1, Go), BadPayload, "what is sent is a Signal, not the class Go: write Go(...)"),
-        (lambda flows: flows.signal(1, "Go"), BadPayload, "what is sent is a Signal, not Go"),
+        (lambda flows: flows.signal(1, "Go"), BadPayload, "what is sent is a Signal, not 'Go'"),
         (
             lambda flows: flows.start("stages", None),
             TypeError,

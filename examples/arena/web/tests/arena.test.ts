@@ -108,6 +108,31 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
       await page.getByRole('alert').getByText('Somebody is called Brakka already.').waitFor();
     }));
 
+  it('takes an errand from the miller, and finds a herb for it', () =>
+    playing(async ({ page }) => {
+      await page.getByText('The miller has work for you').click();
+      await page.getByText('Herbs 0/2').waitFor();
+      await eventually(async () => {
+        if ((await page.locator('.intent').count()) === 0) await page.getByText('Find herb').click(); // somebody was quicker
+        return (await page.getByText('Herbs 1/2').count()) > 0;
+      }, 60_000);
+      await page.getByText('give up').click();
+      await page.getByText('The miller has work for you').waitFor();
+    }));
+
+  it('fights a foe by turns, and flees', () =>
+    playing(async ({ page }) => {
+      const flee = page.getByText('Flee', { exact: true });
+      await eventually(async () => {
+        const idle = (await page.locator('.intent').count()) === 0 && (await flee.count()) === 0;
+        if (idle) await page.getByText(/^Hunt /).click({ timeout: 1000 }).catch(() => undefined); // others hunt, too
+        return (await flee.count()) > 0;
+      }, 90_000);
+      await page.getByText(/^Strike a /).waitFor();
+      await flee.click();
+      await eventually(async () => (await flee.count()) === 0);
+    }));
+
   it('shows a bid of one browser in another, and tells who was outbid', () =>
     playing(async ({ page: seller, complaints }) => {
       const bidder = await join_(browser, server);
@@ -164,11 +189,15 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
       const boss = page.getByTestId('boss');
       await boss.waitFor({ timeout: 60_000 });
       const first = await number(boss, 'data-phase');
+      for (const potion of ['healing', 'healing', 'healing', 'strength', 'strength']) {
+        await page.getByTestId(`drink-${potion}`).click();
+      }
       await page.getByTestId('join-fight').click();
       await eventually(async () => (await boss.count()) > 0 && (await number(boss, 'data-phase')) !== first, 120_000);
       if (first === 1) {
         await page.getByTestId('minions').locator('.minion').first().waitFor();
         await page.locator('[data-testid=boss][data-phase="3"]').waitFor({ timeout: 60_000 });
+        await page.getByTestId('drink-healing').click();
       }
       if (await page.locator('[data-testid=boss][data-phase="3"]').count()) {
         await page.getByTestId('breath').waitFor({ timeout: 20_000 }).catch(() => undefined); // unless it was quicker

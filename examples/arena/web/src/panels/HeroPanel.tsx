@@ -27,7 +27,7 @@ export function HeroPanel() {
           <Name me={me} />
           <div className="meter meter-life meter-big" data-testid="life">
             <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
-            <span>{me.hp === 0 ? 'Fallen. You will wake at the fountain.' : `${me.hp} / ${me.hpMax}`}</span>
+            <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
           </div>
           <Bag things={things} onSell={setSelling} />
         </div>
@@ -63,7 +63,7 @@ export function HeroFoot() {
       <div className="hero-foot-body">
         <div className="meter meter-life meter-big">
           <i style={{ transform: `scaleX(${me.hp / me.hpMax})` }} />
-          <span>{me.hp === 0 ? 'Fallen. You will wake at the fountain.' : `${me.hp} / ${me.hpMax}`}</span>
+          <span>{me.hp === 0 ? 'Fallen' : `${me.hp} / ${me.hpMax}`}</span>
         </div>
         <div className="for-boss">
           <Buffs world={world} me={me} />
@@ -266,8 +266,8 @@ function Act({ icon, text, tone = '', active = false, disabled = false, onClick 
   );
 }
 
+/** As it stands in the state of the workflow: one of several kinds is named by `$type`. */
 interface Objective {
-  type: string;
   name?: string;
   kind?: string;
   place?: { x: number; y: number };
@@ -296,7 +296,7 @@ function Quest({ world, me }: { world: World; me: Character }) {
     );
   }
   const state = stateOf(quest);
-  const objectives = (state.init?.objectives ?? []) as Objective[];
+  const objectives = ((state.init?.objectives ?? []) as { value: Objective }[]).map(({ value }) => value);
   const progress = (state.progress ?? []) as number[];
   const expires = world.timers.find((timer) => timer.workflowId === quest.id);
   return (

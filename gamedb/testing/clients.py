@@ -1,0 +1,324 @@
+"""Clients in a simulation: real sessions, the real hub and codecs, and the core of the Python client, without sockets.
+
+What one side writes reaches the other in order, after a latency in simulated time that is zero by default.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
+
+from gamedb.client.cache import Change
+from gamedb.client.core import Core
+from gamedb.client.events import Applied, Ended, Event, Opened, QuerySet, Settled, State
+from gamedb.client.remote import Remote
+from gamedb.client.tables import ClientTable
+from gamedb.codegen.module_def import module_def
+from gamedb.errors import ConnectionLost, GamedbError, QueryError
+from gamedb.query import Catalog, Matcher
+from gamedb.schema import Row
+from gamedb.server.endpoints import Endpoints
+from gamedb.server.hub import Hub
+from gamedb.server.limits import Limits
+from gamedb.server.session import Caller, Session
+from gamedb.server.turns import Turns
+from gamedb.store import ReadTables
+from gamedb.testing.database import SimulatedDatabase
+from gamedb.testing.loop import SimulatedLoop
+from gamedb.types import ConnectionId, Identity
+
+if TYPE_CHECKING:
+    from gamedb.testing.simulation import Simulation
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Row)
+
+TOKEN: Final = "simulated"
+PATIENCE: Final = timedelta(hours=1)
+"""How much simulated time a client waits for an answer."""
+
+
+class Gate:
+    """What a server is made of but for its sockets, in one life of the process."""
+
+    def __init__(self, db: SimulatedDatabase, loop: SimulatedLoop, limits: Limits) -> None:
+        self.db = db
+        self.loop = loop
+        self.limits = limits
+        self.catalog = Catalog(db.module)
+        self.endpoints = Endpoints(db.module)
+        self.turns = Turns(loop.call_soon, seconds=loop.time)
+        self.hub = Hub(db, Matcher(self.catalog, ReadTables(db.module.name, db.game_tables)), schedule=self._schedule)
+
+    def _schedule(self, callback: Callable[[], None]) -> None:
+        self.loop.call_soon(callback)
+
+    def session(self, caller: Caller, channel: Line) -> Session:
+        """A session for a client that has just come."""
+        return Session(
+            self.hub,
+            self.catalog,
+            self.endpoints,
+            caller,
+            channel,
+            turns=self.turns,
+            spawn=self.loop.spawn,
+            limits=self.limits,
+        )
+
+
+class Line:
+    """One connection, as a session sees it and as its client does."""
+
+    paused = False
+
+    def __init__(self, client: SimulatedClient, gate: Gate, latency: Callable[[], float]) -> None:
+        self._client = client
+        self._gate = gate
+        self._latency = latency
+        self._down_at = self._up_at = 0.0
+        self.session: Session | None = None
+
+    def write(self, frame: bytes) -> None:
+        """Send a frame to the client."""
+        if not self._gate.db.dead:
+            if self._client.confirmed:
+                self._client.sim.disk.rely()
+            self._down_at = self._deliver(self._down_at, self._client.receive, self, frame)
+
+    def send(self, payload: bytes) -> None:
+        """Send messages to the server."""
+        self._up_at = self._deliver(self._up_at, self._arrive, payload)
+
+    def _deliver(self, last: float, function: Callable[..., None], *arguments: Any) -> float:
+        """In order, whatever the latencies are."""
+        at = max(last, self._gate.loop.time() + self._latency())
+        self._gate.loop.call_at(at, function, *arguments)
+        return at
+
+    def _arrive(self, payload: bytes) -> None:
+        if self.session is not None:
+            self.session.receive(payload)
+
+    def close(self, code: int, reason: str) -> None:
+        """End the connection."""
+        if not self._gate.db.dead:
+            self._down_at = self._deliver(self._down_at, self._client.closed, self, code, reason)
+
+    def hold(self, held: bool) -> None:
+        """The simulated network does not mind."""
+
+
+class Answer:
+    """What a client waits for."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.value: Any = None
+        self.error: GamedbError | None = None
+
+    def settle(self, value: Any = None, error: GamedbError | None = None) -> None:
+        """It is there."""
+        if not self.done:
+            self.done, self.value, self.error = True, value, error
+
+    def result(self) -> Any:
+        """The value; raises the error. `ConnectionLost` while there is neither."""
+        if not self.done:
+            raise ConnectionLost("there is no answer yet; let time pass with sim.advance(...)")
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class SimulatedClient:
+    """A connected client. Made by `Simulation.client`. After a crash it connects again, with its subscriptions."""
+
+    def __init__(self, sim: Simulation, identity: Identity, *, confirmed: bool, reconnects: bool) -> None:
+        self.sim = sim
+        self.identity = identity
+        self.confirmed = confirmed
+        self.connection_id: ConnectionId | None = None
+        self.error: GamedbError | None = None
+        """Why there is no connection; `None` while there is one."""
+        self.changes: deque[Change[Any]] = deque(maxlen=100_000)
+        """What happened to the rows here, in order."""
+        self._reconnects = reconnects
+        self._core = Core(self._remote())
+        self._tables: dict[str, ClientTable[Any]] = {}
+        self._answers: dict[int, Answer] = {}
+        self._subscribed: dict[QuerySet, Answer] = {}
+        self._line: Line | None = None
+
+    # --- the connection
+
+    def _remote(self) -> Remote:
+        return Remote(module_def(self.sim.db.module), self.sim.module)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the server has greeted it."""
+        return self._core.ready
+
+    def connect(self) -> None:
+        """Open a connection. `Refused` when `client_connected` does not let it in."""
+        gate = self.sim.gate
+        number = self.sim.next_connection()
+        line = Line(self, gate, self.sim.latency)
+        who = Caller(
+            identity=self.identity,
+            connection_id=ConnectionId.from_int(number),
+            token=TOKEN,
+            confirmed=self.confirmed,
+            address="simulation",
+        )
+        line.session = gate.session(who, line)
+        self._line, self.error = line, None
+        try:
+            line.session.open()
+        except GamedbError as error:
+            self._line, self.error = None, error
+            raise
+
+    def disconnect(self) -> None:
+        """Hang up."""
+        line, self._line = self._line, None
+        if line is not None and line.session is not None:
+            session, line.session = line.session, None
+            session.end()
+            self._lost(ConnectionLost("this client has hung up; connect() again"))
+            self.sim.settle()
+
+    def died(self) -> None:
+        """The process of the server has died. For the simulation."""
+        if self._line is not None:
+            self._line = None
+            self._lost(ConnectionLost("the server died"))
+
+    def returns(self) -> None:
+        """The server is back. For the simulation."""
+        if self._line is not None or not self._reconnects or not isinstance(self.error, ConnectionLost):
+            return
+        if differences := self._core.remote.differences(self._remote()):
+            self.error = GamedbError(f"the server changed its {', '.join(differences)}; make a new client")
+            return
+        try:
+            self.connect()
+        except GamedbError as error:
+            self.error = error
+
+    def closed(self, line: Line, code: int, reason: str) -> None:
+        """The server has closed the connection. For its line."""
+        if line is self._line:
+            self._line = None
+            self._lost(ConnectionLost(f"the connection was closed: {code} {reason}".rstrip()))
+
+    def _lost(self, error: GamedbError) -> None:
+        self.error = error
+        self._take(self._core.lost())
+
+    def receive(self, line: Line, frame: bytes) -> None:
+        """A frame has arrived. For its line."""
+        if line is self._line:
+            for events in self._core.receive(frame):
+                self._take(events)
+            self._send()
+
+    def _take(self, events: list[Event]) -> None:
+        for event in events:
+            match event:
+                case Change():
+                    self.changes.append(event)
+                    if event.table in self._tables:
+                        self._tables[event.table].deliver(event)
+                case Settled():
+                    self._answers.pop(event.request_id, Answer()).settle(event.value, event.error)
+                case Applied():
+                    self._subscribed[event.query_set].settle()
+                case Ended():
+                    self._subscribed.pop(event.query_set).settle(error=event.error)
+                case Opened():
+                    self.connection_id = event.connection_id
+
+    def _send(self) -> None:
+        if self._core.output and self._line is not None:
+            payload = b"".join(self._core.output)
+            self._core.output.clear()
+            self._line.send(payload)
+
+    # --- rows
+
+    @overload
+    def table(self, table: type[R]) -> ClientTable[R]: ...
+    @overload
+    def table(self, table: str) -> ClientTable[Any]: ...
+    def table(self, table: Any) -> ClientTable[Any]:
+        """The rows of a table (by its Row class or name) or view (by name) that are here now."""
+        name = self._core.remote.table(table).name
+        if name not in self._tables:
+            self._tables[name] = ClientTable(self._core, name)
+        return self._tables[name]
+
+    def rows(self, table: type[R]) -> list[R]:
+        """The rows of a table that are here now, by primary key where it has one."""
+        key = self._core.remote.table(table).schema.primary_key
+        found = list(self.table(table))
+        return found if key is None else sorted(found, key=lambda row: getattr(row, key))
+
+    def subscribe(self, *queries: str | type[Row]) -> QuerySet:
+        """Keep the rows of these queries (a Row class: all of its table) up to date here; returns when they are."""
+        if not queries:
+            raise QueryError("subscribe() needs a query, such as 'SELECT * FROM player'")
+        remote = self._core.remote
+        texts = [q if isinstance(q, str) else f'SELECT * FROM "{remote.table(q).name}"' for q in queries]
+        query_set = self._core.subscribe(texts)
+        answer = self._subscribed[query_set] = Answer()
+        self._finish(answer)
+        return query_set
+
+    def unsubscribe(self, query_set: QuerySet) -> None:
+        """End a subscription; returns when its rows are gone from here."""
+        self._take(self._core.unsubscribe(query_set))
+        self._send()
+        self.sim.run_until(lambda: query_set.state is State.ENDED, within=PATIENCE)
+
+    def query(self, sql: str) -> list[Any]:
+        """The rows of a query as they are now, once."""
+        rows: list[Any] = self._finish(self._ask(self._core.query(sql)))
+        return rows
+
+    # --- calls
+
+    @overload
+    def call(self, reducer: Callable[Concatenate[Any, P], Any], /, *args: P.args, **kwargs: P.kwargs) -> None: ...
+    @overload
+    def call(self, reducer: str, /, *args: Any, **kwargs: Any) -> None: ...
+    def call(self, reducer: Any, /, *args: Any, **kwargs: Any) -> None:
+        """Call a reducer; returns when its changes are in the tables here. `ReducerError` has the text of a refusal."""
+        self._finish(self.begin(reducer, *args, **kwargs))
+
+    def begin(self, reducer: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Answer:
+        """Call a reducer without waiting for the answer."""
+        return self._begin("reducer", reducer, args, kwargs)
+
+    def procedure(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a procedure; gives what it returns."""
+        return self._finish(self._begin("procedure", procedure, args, kwargs))
+
+    def _begin(
+        self, kind: str, function: Callable[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Answer:
+        found = self._core.remote.function(function, kind)
+        return self._ask(self._core.call(found, found.arguments.encode(found.bind(args, kwargs))))
+
+    def _ask(self, request_id: int) -> Answer:
+        answer = self._answers[request_id] = Answer()
+        self._send()
+        return answer
+
+    def _finish(self, answer: Answer) -> Any:
+        self._send()
+        self.sim.run_until(lambda: answer.done, within=PATIENCE)
+        return answer.result()

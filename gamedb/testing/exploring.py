@@ -1,0 +1,336 @@
+"""`explore`: one scenario under many seeds, in search of the order of events that breaks it.
+
+A scenario takes a `Run`: it sets the stage with `run.sim` and names actors, generator functions that stop at each
+`yield`. From then on chance decides: which actor goes on, how much time passes, how slow disk, network and procedures
+are, and after which commit the process dies and what is lost with it. What an actor was told is done stays done; a
+call in which the process dies raises `ConnectionLost`, after which nobody knows. An actor that does not catch it is
+gone.
+
+Each run is a list of decisions. One that fails is shortened by leaving decisions out while it still fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+
+import msgspec
+
+from gamedb.errors import ConnectionLost
+from gamedb.testing.shrinking import shortened
+
+if TYPE_CHECKING:
+    from gamedb.testing.simulation import Invariant, Simulation
+
+SimT = TypeVar("SimT", bound="Simulation")
+
+DECISIONS_MAX: Final = 500
+"""How many decisions a run has at most; actors that are not done by then are not waited for."""
+REPLAYS_MAX: Final = 300
+"""How many shorter runs are tried before the shortest so far is shown."""
+LINGER_SECONDS: Final = 3600.0
+"""How much time passes at the end, for what was begun to come to its end."""
+PASS_SECONDS_MAX: Final = 3600.0
+"""How far at most time passes until something is due: retentions should not be over all the time."""
+LATENCY_SECONDS_MAX: Final = 0.5
+
+Actor = Callable[[], Generator[Any, None, None]]
+Scenario = Callable[["Run[SimT]"], Any]
+
+
+class Act(msgspec.Struct, frozen=True, tag=True):
+    """An actor does its next step."""
+
+    actor: str
+
+    def __str__(self) -> str:
+        return f"{self.actor} goes on"
+
+
+class Pass(msgspec.Struct, frozen=True, tag=True):
+    """Time passes; with `seconds=None`, until just when something is due."""
+
+    seconds: float | None
+
+    def __str__(self) -> str:
+        return "time passes until something is due" if self.seconds is None else f"{self.seconds:g} s pass"
+
+
+class Die(msgspec.Struct, frozen=True, tag=True):
+    """The process dies after so many more commits, and of those that nobody relies on, it loses at most so many."""
+
+    commits: int
+    lost: int
+
+    def __str__(self) -> str:
+        when = "now" if self.commits < 0 else f"after {self.commits + 1} more commit(s)"
+        lost = f"{self.lost} commit(s) that nobody relied on" if self.lost else "nothing"
+        return f"the process dies {when}, and loses {lost}"
+
+
+class Slow(msgspec.Struct, frozen=True, tag=True):
+    """From now on the disk takes so long for each commit."""
+
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"the disk takes {self.seconds:g} s from now on"
+
+
+class Jitter(msgspec.Struct, frozen=True, tag=True):
+    """From now on messages and procedures take random times."""
+
+    seed: str
+
+    def __str__(self) -> str:
+        return "messages and procedures take random times from now on"
+
+
+Decision = Act | Pass | Die | Slow | Jitter
+
+
+class Run(Generic[SimT]):
+    """One run of a scenario: what the scenario gets."""
+
+    def __init__(self, sim: SimT, invariants: Sequence[Invariant]) -> None:
+        self.sim = sim
+        self.random = Random(f"{sim.seed}/scenario")
+        """Chance of the scenario's own, the same for the same seed."""
+        self.decisions: list[Decision] = []
+        """What has been decided so far."""
+        self._actors: dict[str, Generator[Any, None, None]] = {}
+        self._at_end: list[Invariant] = []
+        self._deaths: list[Die] = []
+        sim.invariants.extend(invariants)
+
+    def actor(self, function: Actor) -> Actor:
+        """Somebody who acts: a generator function without parameters. As a decorator."""
+        name = getattr(function, "__name__", "actor")
+        while name in self._actors:
+            name += "'"
+        self._actors[name] = function()
+        return function
+
+    def always(self, invariant: Invariant) -> Invariant:
+        """What must hold after every commit. As a decorator; the simulation is its argument."""
+        self.sim.invariants.append(invariant)
+        return invariant
+
+    def at_end(self, check: Invariant) -> Invariant:
+        """What must hold at the end, when all actors are done and an hour has passed. As a decorator."""
+        self._at_end.append(check)
+        return check
+
+    # --- for `explore`
+
+    def begin(self, scenario: Scenario[SimT]) -> None:
+        """Set the stage; no faults yet."""
+        made = scenario(self)
+        if inspect.isgenerator(made):
+            self._actors[getattr(scenario, "__name__", "scenario")] = cast("Generator[Any, None, None]", made)
+        self.sim.confirms = True
+        self.sim.flush()
+        self.sim.cut = self._cut
+
+    @property
+    def waiting(self) -> list[str]:
+        """The actors that are not done."""
+        return list(self._actors)
+
+    def apply(self, decision: Decision) -> None:
+        """Let it happen. Raises what has gone wrong by it."""
+        self.decisions.append(decision)
+        sim = self.sim
+        match decision:
+            case Act(actor):
+                self._act(actor)
+            case Pass(seconds):
+                due = sim.next_due
+                if seconds is not None:
+                    sim.advance(seconds)
+                elif due is not None:
+                    sim.advance(min(max((due - sim.now).total_seconds(), 0.0), PASS_SECONDS_MAX))
+            case Die(commits, _):
+                self._deaths.append(decision)
+                if commits < 0:
+                    sim.crash(at=self._cut())
+                else:
+                    sim.crash_after(commits)
+            case Slow(seconds):
+                sim.disk.delay_seconds = seconds
+            case Jitter(seed):
+                chance = Random(seed)
+                sim.latency = lambda: chance.uniform(0, LATENCY_SECONDS_MAX)
+                sim.random_pauses(seed)
+        sim.check()
+
+    def _act(self, name: str) -> None:
+        actor = self._actors.get(name)
+        if actor is None:
+            return
+        try:
+            next(actor)
+        except (StopIteration, ConnectionLost):
+            del self._actors[name]
+
+    def _cut(self) -> int:
+        """Where the disk is cut when the process dies."""
+        lost = self._deaths[-1].lost if self._deaths else 0
+        boundaries = self.sim.boundaries
+        return boundaries[max(0, len(boundaries) - 1 - lost)]
+
+    def finish(self) -> None:
+        """Let everything come to its end, without more faults, and check that."""
+        sim = self.sim
+        sim.db.commits_left = None
+        sim.disk.delay_seconds = 0.0
+        sim.disk.write()
+        sim.advance(LINGER_SECONDS)
+        for check in self._at_end:
+            if check(sim) is False:
+                raise AssertionError(f"{getattr(check, '__name__', check)} does not hold at the end")
+
+    def close(self) -> None:
+        """Actors that have not come to their end are sent home."""
+        for actor in self._actors.values():
+            with suppress(BaseException):
+                actor.close()
+        self.sim.close()
+
+
+class Explored(msgspec.Struct, frozen=True):
+    """What `explore` went through without finding anything."""
+
+    seeds: int
+    commits: int
+    crashes: int
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What came of a run that failed."""
+
+    error: BaseException
+    decisions: list[Decision]
+
+
+class ExplorationFailed(AssertionError):
+    """A run in which something went wrong: `seed`, the shortened `decisions`, and the `error`."""
+
+    def __init__(self, seed: int, decisions: Sequence[Decision], error: BaseException, text: str) -> None:
+        super().__init__(text)
+        self.seed = seed
+        self.decisions = list(decisions)
+        self.error = error
+
+
+def explore(
+    sim: SimT,
+    scenario: Scenario[SimT],
+    *,
+    seeds: int | Iterable[int],
+    invariants: Sequence[Invariant],
+    crashes: int,
+    shrink: bool,
+) -> Explored:
+    """What `Simulation.explore` does. `crashes`: how often the process dies in a run, at most."""
+    commits = deaths = count = 0
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+        run, failure = _run(sim, scenario, invariants, seed, partial(_decide, seed=seed, crashes=crashes))
+        count, commits, deaths = count + 1, commits + run.sim.commits, deaths + run.sim.lives - 1
+        if failure is not None:
+            decisions, error = failure.decisions, failure.error
+            if shrink:
+                decisions, error = _shrunk(sim, scenario, invariants, seed, failure)
+            raise ExplorationFailed(seed, decisions, error, _told(scenario, seed, decisions, error)) from error
+    return Explored(count, commits, deaths)
+
+
+def _run(
+    sim: SimT,
+    scenario: Scenario[SimT],
+    invariants: Sequence[Invariant],
+    seed: int,
+    play: Callable[[Run[SimT]], None],
+) -> tuple[Run[SimT], Failure | None]:
+    run = Run(sim.fresh(seed), invariants)
+    log = run.sim.db.log
+    level = log.level
+    log.setLevel("CRITICAL")  # of failures of games there will be many
+    try:
+        run.begin(scenario)
+        play(run)
+        run.finish()
+    except Exception as error:
+        return run, Failure(error, run.decisions)
+    finally:
+        log.setLevel(level)
+        run.close()
+    return run, None
+
+
+def _decide(run: Run[SimT], seed: int, crashes: int) -> None:
+    """Chance decides, until all actors are done."""
+    chance = Random(f"{seed}/decisions")
+    if chance.random() < 0.7:
+        run.apply(Jitter(f"{seed}/jitter"))
+    deaths = 0
+    idle = 0
+    for _ in range(DECISIONS_MAX):
+        waiting = run.waiting
+        if not waiting:  # give what they began a while to go wrong
+            idle += 1
+            if idle > 8:
+                return
+        kind = chance.random()
+        if waiting and kind < 0.6:
+            run.apply(Act(chance.choice(waiting)))
+        elif kind < 0.8:
+            run.apply(
+                Pass(chance.choice((None, None, round(chance.uniform(0, 3), 3), round(chance.uniform(0, 60), 2))))
+            )
+        elif kind < 0.93 and deaths < crashes:
+            deaths += 1
+            run.apply(Die(chance.choice((-1, -1, 0, 0, 1, 2, 5)), chance.choice((0, 0, 1, 2, 5))))
+        elif kind > 0.97:
+            run.apply(Slow(chance.choice((0.0, 0.0, 0.02, 1.0))))
+
+
+def _shrunk(
+    sim: SimT, scenario: Scenario[SimT], invariants: Sequence[Invariant], seed: int, failure: Failure
+) -> tuple[list[Decision], BaseException]:
+    errors: dict[tuple[Decision, ...], BaseException] = {tuple(failure.decisions): failure.error}
+
+    def fails(decisions: Sequence[Decision]) -> bool:
+        def play(run: Run[SimT]) -> None:
+            for decision in decisions:
+                run.apply(decision)
+
+        _, found = _run(sim, scenario, invariants, seed, play)
+        if found is None or type(found.error) is not type(failure.error):
+            return False
+        errors[tuple(decisions)] = found.error
+        return True
+
+    decisions = shortened(failure.decisions, fails, replays_max=REPLAYS_MAX)
+    return decisions, errors[tuple(decisions)]
+
+
+def _told(scenario: Any, seed: int, decisions: Sequence[Decision], error: BaseException) -> str:
+    name = getattr(scenario, "__name__", "scenario")
+    steps = [f"  {number}. {decision}" for number, decision in enumerate(decisions, 1)] or ["  (nothing happens)"]
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f"\n  at {where[0].filename}:{where[0].lineno}" if where else ""
+    return "\n".join(
+        [
+            f"{name} fails with seed {seed}: {type(error).__name__}: {error}{place}",
+            "the shortest run that was found:",
+            *steps,
+            f"then {LINGER_SECONDS:g} s pass",
+            f"repeat it with explore({name}, seeds=[{seed}])",
+        ]
+    )

@@ -1,0 +1,163 @@
+"""`WorkflowSimulation`: a simulated game with workflows, whose procedures run in simulated time and can be faked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from random import Random
+from typing import Any, Self, TypeVar
+
+from gamedb.testing import Simulation
+from workflow_module.definition import StateView, WorkflowDefinition
+from workflow_module.history import Moment
+from workflow_module.refusals import UnknownProcedure
+from workflow_module.structs import Signal
+from workflow_module.surroundings import surroundings
+from workflow_module.tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
+from workflow_module.testing.fakes import PAUSE_SECONDS_MAX, Fake, Simulated
+from workflow_module.workflows import ENDED, Workflows
+
+InitT = TypeVar("InitT")
+
+
+class WorkflowSimulation(Simulation):
+    """A simulation of a module that has workflows installed."""
+
+    def _opened(self) -> None:
+        self.flows = Workflows(self.db)
+        """The workflows of this life of the process."""
+        if self.lives == 1:
+            self._simulated = Simulated(lambda: self.clock.micros() / 1_000_000)
+            self.context.run(surroundings.set, self._simulated)
+
+    # --- what can be done
+
+    def start(
+        self,
+        workflow: WorkflowDefinition[InitT, Any],
+        init: InitT,
+        *,
+        entity_id: int | None = None,
+        correlation_id: str | None = None,
+        signals: Iterable[Signal] = (),
+        manual: bool = False,
+    ) -> int:
+        """Start a workflow and give its id. `manual`: its timers fire by `fire_timer` only."""
+
+        def body() -> int:
+            starts = self.flows.start_test if manual else self.flows.start
+            return starts(workflow, init, entity_id=entity_id, correlation_id=correlation_id, signals=signals)
+
+        return self.act(body)
+
+    def signal(self, workflow_id: int, message: Signal) -> None:
+        """Send a signal."""
+        self.act(lambda: self.flows.signal(workflow_id, message))
+
+    def signal_entity(self, entity_id: int, message: Signal) -> int:
+        """Send a signal to the live workflows of an entity that know it; how many there were."""
+        return self.act(lambda: self.flows.signal_entity(entity_id, message))
+
+    def broadcast(self, message: Signal, key: str | int) -> int:
+        """Send a signal to all that subscribed to its class with this key; how many there were."""
+        return self.act(lambda: self.flows.broadcast(message, key))
+
+    def cancel(self, workflow_id: int) -> None:
+        """Raise `Cancelled` where a workflow waits."""
+        self.act(lambda: self.flows.cancel(workflow_id))
+
+    def resume(self, workflow_id: int) -> None:
+        """Try the step again at which a workflow failed."""
+        self.act(lambda: self.flows.resume(workflow_id))
+
+    def terminate(self, workflow_id: int) -> None:
+        """End a workflow at once, without running its code."""
+        self.act(lambda: self.flows.terminate(workflow_id))
+
+    def fire_timer(self, workflow_id: int, timer: Any) -> None:
+        """Let a timer be due now: its enum member, or its name."""
+        self.act(lambda: self.flows.fire_timer(workflow_id, getattr(timer, "value", timer)))
+
+    # --- procedures
+
+    def fake(self, procedure: Callable[..., Any] | str, *outcomes: Any, delay: timedelta | float | None = None) -> Fake:
+        """Let something stand in for a procedure from now on, by its function or name.
+
+        An outcome is a value to return, an exception to raise, or a function (sync or async) that gets what the
+        procedure would. Of several, each attempt takes the next, and the last one stays. `delay` is in simulated
+        time, as are the attempts' timeouts. What comes back lists the attempts in `calls`.
+        """
+        name = procedure if isinstance(procedure, str) else self._name(procedure)
+        if name not in self.flows.engine.procedures:
+            known = ", ".join(sorted(self.flows.engine.procedures)) or "none"
+            raise UnknownProcedure(f"no workflow calls a procedure {name!r}; they call: {known}")
+        if not outcomes:
+            raise TypeError(f"fake({name}) needs an outcome: a value (None, too), an exception, or a function")
+        fake = self._simulated.fakes[name] = Fake(outcomes, delay)
+        return fake
+
+    def _name(self, procedure: Callable[..., Any]) -> str:
+        code = getattr(procedure, "function", procedure)
+        for name, known in self.flows.engine.procedures.items():
+            if getattr(known, "function", known) is code:
+                return name
+        return str(getattr(procedure, "__name__", procedure))
+
+    def random_pauses(self, seed: object) -> None:
+        """Let attempts take random times, so that they overtake each other. For `explore`."""
+
+        def pause(name: str, key: str) -> float:
+            chance = Random(f"{seed}/{name}/{key}")
+            return chance.choice((0.0, chance.uniform(0, PAUSE_SECONDS_MAX)))
+
+        self._simulated.pause = None if seed is None else pause
+
+    def pending(self, workflow_id: int) -> list[PendingProcedure]:
+        """The calls of a workflow that have not ended, in order."""
+        return sorted(self.read(PendingProcedure).where(workflow_id=workflow_id), key=lambda row: row.id)
+
+    # --- looking
+
+    def row(self, workflow_id: int) -> Workflow:
+        """The row of a workflow."""
+        return self.flows.get(workflow_id)
+
+    def status(self, workflow_id: int) -> WorkflowStatus:
+        """Where a workflow is in its life."""
+        return self.flows.get(workflow_id).status
+
+    def ended(self, workflow_id: int) -> bool:
+        """Whether a workflow has completed, was cancelled, or has failed."""
+        return self.flows.get(workflow_id).status in ENDED
+
+    def timers(self, workflow_id: int) -> list[WorkflowTimer]:
+        """What a workflow waits for, by deadline."""
+        return self.flows.timers(workflow_id)
+
+    def view(self, workflow_id: int) -> StateView:
+        """The typed state of a waiting workflow: `.init`, and each stored variable."""
+        return self.flows.view(workflow_id)
+
+    def result(self, workflow_id: int) -> Any:
+        """The result of a completed workflow. `WorkflowFailed`, `WorkflowCancelled` or `WorkflowPending` otherwise."""
+        return self.flows.result(workflow_id)
+
+    def finish(self, workflow_id: int) -> Any:
+        """Let time pass until a workflow has ended, then `result`."""
+        self.run_until(lambda: self.ended(workflow_id))
+        return self.result(workflow_id)
+
+    def history(self, workflow_id: int) -> list[Moment]:
+        """What happened to a workflow, with the state after each event."""
+        return self.flows.history(workflow_id)
+
+    def at(self, workflow_id: int, number: int) -> Moment:
+        """A workflow as it was after its event of this number: 1 is its start, -1 the last."""
+        return self.flows.at(workflow_id, number)
+
+    def fresh(self, seed: int | str) -> Self:
+        """Another simulation of the same kind, with the same fakes, from the beginning."""
+        made = super().fresh(seed)
+        for name, fake in self._simulated.fakes.items():
+            made._simulated.fakes[name] = Fake(tuple(fake.outcomes), fake.delay_seconds)
+        return made

@@ -56,12 +56,13 @@ test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Ru
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent
 
-check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready ## Check format, lint and types
+check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready $(CONSOLE)/node_modules/.ready ## Check format, lint and types
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
 	@cd client_ts && npm run --silent check
 	@cd $(PAGE) && npm run --silent check
+	@cd $(CONSOLE) && npm run --silent check
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format

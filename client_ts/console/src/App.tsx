@@ -133,6 +133,7 @@ function useModuleChanges(database: Database | null, changed: () => void): void 
       })
       .catch(() => undefined);
     // only when the connection comes back
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [state, wasLost]);
 }
 

@@ -74,6 +74,7 @@ export function useRows(table: string, queries: string[], keep?: (row: Row) => b
       following?.stop();
     };
     // `text` says all of `queries`
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [link, table, text, key]);
   return live.key === key ? live : EMPTY;
 }

@@ -46,6 +46,7 @@ export function VirtualList({ count, rowHeight, row, head, label, className = ''
     observer.observe(box.current!);
     return () => observer.disconnect();
     // once
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
 
   const [first, last] = [Math.min(range[0], Math.max(0, shown - 1)), Math.min(range[1], shown)];

@@ -101,4 +101,16 @@ async def both(ctx: WorkflowContext, init: Order) -> list[str]:
 
 
 module = Module("flows")
-install(module, [buff, shop, day, season, both], testing=True)
+
+
+@module.procedure(queue="painters")
+async def paint(ctx: StepContext, what: str) -> str:
+    raise NotImplementedError("painters work elsewhere")
+
+
+@workflow
+async def portrait(ctx: WorkflowContext, init: Order) -> str:
+    return await call(paint, init.item)
+
+
+install(module, [buff, shop, day, season, both, portrait], testing=True)

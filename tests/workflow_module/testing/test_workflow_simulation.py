@@ -20,6 +20,8 @@ from simulated_flows import (
     buff,
     charge,
     module,
+    paint,
+    portrait,
     season,
     shop,
     stamp,
@@ -166,8 +168,16 @@ def test_procedures_overtake_each_other(sim: WorkflowSimulation) -> None:
     assert sim.finish(wf) == ["slow", "fast"]
 
 
+def test_what_a_worker_elsewhere_would_do_is_answered_by_hand(sim: WorkflowSimulation) -> None:
+    wf = sim.start(portrait, Order(item="ann"))
+    with pytest.raises(UnknownProcedure, match="it waits for: paint"):
+        sim.complete(wf, charge, "x")
+    sim.complete(wf, paint, "a picture")
+    assert sim.result(wf) == "a picture"
+
+
 def test_what_no_workflow_calls_cannot_be_faked(sim: WorkflowSimulation) -> None:
-    with pytest.raises(UnknownProcedure, match="they call: charge, stamp"):
+    with pytest.raises(UnknownProcedure, match="they call: charge, paint, stamp"):
         sim.fake("chrage", 1)
     with pytest.raises(TypeError, match="needs an outcome"):
         sim.fake(charge)

@@ -13,6 +13,7 @@ PY := .venv/bin/python
 STEPS ?= 20000
 PROGRAMS ?= 3000
 SCENARIOS ?= 300
+SEEDS ?= 2000
 N ?= 1000
 # Where `make run` listens.
 LISTEN ?= 127.0.0.1:3000
@@ -50,18 +51,18 @@ wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel,
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
-	@$(PY) -m pytest $(ARGS)
-	@$(if $(ARGS),,$(MAKE) sdk page console-test)
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent
 
-check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready ## Check format, lint and types
+check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready $(CONSOLE)/node_modules/.ready ## Check format, lint and types
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 	@$(PY) -m mypy
 	@cd client_ts && npm run --silent check
 	@cd $(PAGE) && npm run --silent check
+	@cd $(CONSOLE) && npm run --silent check
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
@@ -69,6 +70,7 @@ format: .venv/.ready ## Format the code and fix what can be fixed
 
 fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz STEPS=100000 PROGRAMS=10000
 	@GAMEDB_FUZZ_STEPS=$(STEPS) WORKFLOW_PROGRAMS=$(PROGRAMS) GAMEDB_FUZZ_SCENARIOS=$(SCENARIOS) \
+	  GAMEDB_SIMULATION_SEEDS=$(SEEDS) \
 	  $(PY) -m pytest -k "stateful or fuzz or property or conservation" $(ARGS)
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000

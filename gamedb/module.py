@@ -285,10 +285,11 @@ class Module:
         return function
 
     def on_health(self, function: Callable[[HealthReport], None]) -> Callable[[HealthReport], None]:
-        """Let `function` add to what a server says about the health of a database, which anybody may ask.
+        """Let `function` add to what a server says about the health of a database.
 
         It runs with every question, so it must be quick: `report.count(row, column=value)` reads numbers that
         `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.
+        Operators are told the numbers, everybody the problems.
         """
         self._health_checks.append(function)
         return function

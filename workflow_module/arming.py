@@ -17,6 +17,7 @@ from .armed import (
     SelectNode,
     SignalLeaf,
     TimerLeaf,
+    deadlines,
 )
 from .queues import NEVER, ring
 from .tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
@@ -169,6 +170,16 @@ def set_timers(run: Run, row: Workflow, due: list[tuple[str, int]]) -> None:
     for name, at in wanted:
         scheduled_at = NEVER if row.test_mode else at
         table.insert(WorkflowTimer(scheduled_at=scheduled_at, workflow_id=row.id, timer_name=name, due_at=at))
+
+
+def repair_timers(run: Run, row: Workflow, node: Node) -> bool:
+    """See that deadlines to come have rows; whether one had none, as after a clock was set back behind a deadline."""
+    due = [(name, leaf.due or 0) for name, leaf in deadlines(node)]
+    there = {timer.timer_name for timer in run.ctx.db[WorkflowTimer].where(workflow_id=row.id)}
+    lost = any(micros > run.now_micros and name not in there for name, micros in due)
+    if lost:
+        set_timers(run, row, due)
+    return lost
 
 
 _BEGIN: dict[type, Callable[[Run, Workflow, Any], Node]] = {

@@ -149,7 +149,10 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
                 frames.pop()
                 entry = codecs[-1].code.points[frames[-1]._wf_at].entry
         except ContinueAsNewRequest as request:
-            self.decode_init(request.init)
+            try:
+                self.decode_init(request.init)
+            except (msgspec.DecodeError, ValueError) as problem:
+                raise StateError(f"continue_as_new of {self.name} with an init that does not fit: {problem}") from None
             return ContinueAsNew(request.init)
         finally:
             active.reset(token)

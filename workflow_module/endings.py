@@ -181,7 +181,7 @@ def procedure_ended(
 
 
 def retry_calls(run: Run, row: Workflow) -> Workflow:
-    """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: call again, from attempt 1."""
+    """A workflow that a `ProcedureFailed` parked, which it did not catch, is resumed: as many attempts again."""
     if not row.wait_data or not error_line(row.error or "").startswith(_PROCEDURE_FAILED):
         return row
     table = run.ctx.db[PendingProcedure]
@@ -190,7 +190,12 @@ def retry_calls(run: Run, row: Workflow) -> Workflow:
         pending = table.get(leaf.id) if isinstance(leaf, CallLeaf) and leaf.failure is not None else None
         if pending is not None and isinstance(leaf, CallLeaf):
             leaf.ready = leaf.failure = None
-            again = pending.replace(scheduled_at=run.now, status=ProcedureStatus.Pending, attempt=1)
+            again = pending.replace(
+                scheduled_at=run.now,
+                status=ProcedureStatus.Pending,
+                attempt=pending.attempt + 1,
+                attempts_before=pending.attempt,
+            )
             table.update(again if pending.queue is None else offered(run.ctx, again))
     forget_choice(node)
     return run.workflows.update(row.replace(wait_data=encode_node(node)))

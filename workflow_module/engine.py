@@ -15,11 +15,12 @@ import msgspec
 from gamedb import ReducerContext
 
 from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
+from .arming import repair_timers
 from .codec import decode, encode
 from .definition import WorkflowDefinition, procedure_result
-from .endings import delete, procedure_ended, retry_calls, terminate
+from .endings import delete, failed, procedure_ended, retry_calls, terminate
 from .engine_context import EngineContext, key_text
-from .errors import StateError
+from .errors import StateError, StateMismatch
 from .refusals import BadPayload, NotFailed, UnknownProcedure, UnknownTimer, UnknownWorkflow
 from .run import RESUMPTIONS_MAX, Run
 from .structs import Signal
@@ -128,7 +129,15 @@ class Engine:
         row = run.live(workflow_id)
         if row.status is not WorkflowStatus.Failed:
             raise NotFailed(f"workflow {workflow_id} ({row.workflow_type}) has not failed: it is {row.status.value}")
+        definition = self.definitions.get(row.workflow_type)
+        problem = definition.check_state(row.state_data) if definition is not None and row.current_step else None
+        if problem is not None:  # the fix is still to come
+            failed(run, row, None, None, StateMismatch(problem))
+            run.drain()
+            return
         row = ctx.db[Workflow].update(retry_calls(run, row).replace(status=WorkflowStatus.Suspended))
+        if row.wait_data:
+            repair_timers(run, row, decode_node(row.wait_data))
         note(run, row, "resumed", "")
         run.wake(workflow_id)
         run.drain()

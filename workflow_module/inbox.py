@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .armed import CallLeaf, ChildLeaf, Facts
 from .arming import EPOCH, micros_of
-from .codec import decode
+from .codec import codec_for, decode
 from .definition import WorkflowDefinition
 from .outcome import Value
 from .structs import Signal
@@ -34,6 +34,8 @@ class Incoming:
     def __init__(self, name: str, payload: str, message: Signal, arrived: int) -> None:
         self.name = name
         self.payload = payload
+        if codec_for(type(message)).walk is not None:  # mutable: nobody else may see what is done to it
+            message = decode(payload, type(message))
         self.event = Value(message)
         self.arrived = arrived
 

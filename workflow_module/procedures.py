@@ -198,15 +198,16 @@ class Procedures:
     ) -> None:
         """An attempt has failed: plan the next one, or give up."""
         text = f"{error_type}: {error}"
+        count = pending.attempt - pending.attempts_before
         tx.log.warning(
             "attempt %d of %d of %s (workflow %d) failed: %s",
-            pending.attempt,
+            count,
             pending.attempts_max,
             pending.procedure,
             pending.workflow_id,
             text,
         )
-        if final or pending.attempt >= pending.attempts_max:
+        if final or count >= pending.attempts_max:
             self._engine.procedure_failed(tx, pending, error_type, error)
             return
         backoff = Backoff(
@@ -214,7 +215,7 @@ class Procedures:
             pending.backoff_factor,
             timedelta(seconds=pending.backoff_cap_seconds),
         )
-        next_at = tx.now + backoff.delay(pending.attempt)
+        next_at = tx.now + backoff.delay(count)
         if next_at == pending.scheduled_at:  # the scheduler takes a row that did not move for one that is done with
             next_at -= timedelta(microseconds=1)
         tx.db[PendingProcedure].update(

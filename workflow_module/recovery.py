@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from gamedb import ReducerContext
 
-from .armed import CallLeaf, ChildLeaf, Node, deadlines, decode_node, encode_node, evaluate, leaves
-from .arming import child_ended, set_timers
+from .armed import CallLeaf, ChildLeaf, decode_node, encode_node, evaluate, leaves
+from .arming import child_ended, repair_timers
 from .endings import FINISHED, failed
 from .errors import StateMismatch
 from .inbox import RunFacts
@@ -29,7 +29,6 @@ from .tables import (
     WorkflowTimer,
     WorkflowWake,
 )
-from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -91,7 +90,8 @@ def _look(run: Run, row: Workflow, unread: bool) -> None:
     repaired = [leaf for leaf in leaves(node) if _repair_child(run, row, leaf) or _repair_call(run, row, leaf)]
     if repaired:
         row = run.workflows.update(row.replace(wait_data=encode_node(node)))
-    _repair_timers(run, row, node)
+    if repair_timers(run, row, node):
+        run.ctx.log.error("workflow %d (%s) had lost a timer", row.id, row.workflow_type)
     definition = run.engine.definition(row.workflow_type)
     stored = run.signals.count(workflow_id=row.id) if unread else 0
     if evaluate(node, RunFacts(run, row, definition, stored, None)) is not None:
@@ -113,14 +113,6 @@ def _repair_call(run: Run, row: Workflow, leaf: object) -> bool:
     run.ctx.log.error("workflow %d waits for call %d of %s, which is not there", row.id, leaf.id, leaf.procedure)
     leaf.ready, leaf.failure = run.now_micros, (0, "CallLost", "its pending procedure is not there")
     return True
-
-
-def _repair_timers(run: Run, row: Workflow, node: Node) -> None:
-    """A deadline to come whose row is not there."""
-    there = {timer.timer_name for timer in run.ctx.db[WorkflowTimer].where(workflow_id=row.id)}
-    if any((leaf.due or 0) > run.now_micros and name not in there for name, leaf in deadlines(node)):
-        run.ctx.log.error("workflow %d (%s) had lost a timer", row.id, row.workflow_type)
-        set_timers(run, row, Waiting(node).due)
 
 
 def _calls(run: Run) -> None:

@@ -292,11 +292,10 @@ class Run:
                 return
             finally:
                 self._current = None
+            own, self._own_signals = self._own_signals, 0
             if row.status in FINISHED:
                 return
-            if self._own_signals:
-                unread += self._own_signals
-                self._own_signals = 0
+            unread += own
             if ready is not None:
                 unread -= len(ready.taken)
                 if incoming is not None:

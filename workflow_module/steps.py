@@ -69,6 +69,8 @@ def step(
     if current is None or current.status in FINISHED:  # the step has ended its own workflow
         cancel_children(run, row.id)
         return row.replace(status=WorkflowStatus.Cancelled), None
+    if ready is None or current.wait_data is not row.wait_data:  # cancelled, or the step fired its own timer
+        waiting = None
     row = current
     if isinstance(outcome, Suspended):
         return _suspended(run, row, waiting, outcome, event, cancelling)

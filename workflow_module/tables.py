@@ -126,6 +126,8 @@ class PendingProcedure(Row):
     created_at: datetime
     offered: str | None = None
     """Its queue while a worker may take it, or else None."""
+    attempts_before: u32 = 0
+    """How many attempts had failed when its workflow was resumed: `attempts_max` counts from there."""
 
 
 class WorkflowQueue(Row):

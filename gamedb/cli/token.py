@@ -54,7 +54,9 @@ def issue(
         str | None,
         typer.Option("--subject", metavar="TEXT", help="Whom it is for; the same text is the same identity."),
     ] = None,
-    days: Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="How long it is good.")] = None,
+    days: Annotated[
+        int | None, typer.Option("--days", metavar="N", min=1, max=36_500, help="How long it is good.")
+    ] = None,
     data_dir: DataDir = DEFAULT_DATA,
     as_json: AsJson = False,
 ) -> None:

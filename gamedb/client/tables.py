@@ -61,6 +61,21 @@ class ClientTable(Generic[R]):
         held = self._core.tables[self.name].rows.get(self._schema.column(name).type.coerce(key, name))
         return None if held is None else held.row
 
+    def find(self, **unique: Any) -> R | None:
+        """The row with this value in a unique column: `find(name="ann")`; `None` when it is not there.
+
+        It looks at all rows, unless the column is the primary key.
+        """
+        if len(unique) != 1:
+            raise TransactionError(f"find takes one unique column, not {len(unique)}; use where(...) for several")
+        [(name, value)] = unique.items()
+        if name == self._schema.primary_key:
+            return self.get(value)
+        found = self.where(**unique)
+        if not self._schema.column(name).unique:
+            raise TransactionError(f"{self.name}.{name} is not unique; use where({name}=...)")
+        return found[0] if found else None
+
     def where(self, **equal: Any) -> list[R]:
         """The rows whose columns have these values. It looks at all rows."""
         for name in equal:

@@ -33,7 +33,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     write_lag_seconds: float
     delivery_lag_seconds: float
     numbers: dict[str, float]
-    """What libraries tell (`Module.on_health`), by name."""
+    """What libraries tell (`Module.on_health`), by name; for operators."""
     problems: tuple[str, ...]
     """What is wrong, each with what it hints at; nothing when the database is healthy."""
 

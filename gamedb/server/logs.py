@@ -104,10 +104,10 @@ class Logs:
         """Keep an entry."""
         line = msgspec.json.encode(entry) + b"\n"
         self._remember(line)
-        if self._file is not None:
-            self._file.write(line)
         for follower in list(self._followers):
             follower.add(line)
+        if self._file is not None:  # last, as its disk may be full
+            self._file.write(line)
 
     def _remember(self, line: bytes) -> None:
         if len(self._entries) == ENTRIES_MAX:
@@ -261,12 +261,14 @@ class _LogFile:
 
     def _put_aside(self) -> None:
         self._file.close()
-        for number in range(FILES_MAX - 1, 0, -1):
-            older = self._path if number == 1 else self._numbered(number - 1)
-            if older.exists():
-                os.replace(older, self._numbered(number))
-        self._file = self._path.open("ab", buffering=0)
-        self._size = 0
+        try:
+            for number in range(FILES_MAX - 1, 0, -1):
+                older = self._path if number == 1 else self._numbered(number - 1)
+                if older.exists():
+                    os.replace(older, self._numbered(number))
+        finally:  # whatever came of that, logging goes on
+            self._file = self._path.open("ab", buffering=0)
+            self._size = 0
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")

@@ -138,16 +138,18 @@ class Simulation:
         if self.loop.failures:
             raise self.loop.failures.pop(0)
 
-    def crash(self, at: int | None = None) -> None:
+    def crash(self, at: int | None = None, *, settle: bool = True) -> None:
         """Kill the process, lose what is not on disk, and start it again.
 
         `at`: one of `boundaries`, the last transaction that survives; by default the last one that is written.
+        `settle=False`: what is due by then does not happen yet.
         """
         boundaries = self.disk.boundaries
         if at is not None and at not in boundaries:
             raise ValueError(f"crash(at={at}): a crash can cut after one of {_shown(boundaries)}")
         self._bury(at)
-        self.settle()
+        if settle:
+            self.settle()
 
     def _bury(self, at: int | None) -> None:
         self.db.die()

@@ -1,64 +1,54 @@
-"""A stage that can lose its process: what was not saved is gone, the rest is opened again."""
+"""A stage that can lose its process: what was not saved lately is gone, the rest goes on."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
+from datetime import timedelta
+from typing import Any
 
 from examples.stage import Stage
-from examples.world import Character, HeldGold, Item
-from gamedb import Commit, Database, Module
+from gamedb import Database, Module
+from workflow_module.testing import WorkflowSimulation
+
+DISK_SECONDS = 5.0
+"""How long the disk takes: a crash loses the commits of so many seconds."""
 
 
 class CrashStage(Stage):
-    """Keeps its files; `save` is a flush boundary, `crash` falls back to the last one."""
+    """A stage in a simulation. `save` is a flush boundary; `crash` falls back to what the disk has."""
 
-    def __init__(self, module: Module, folder: Path) -> None:
-        self._folder = folder
-        self._lives = 0
-        super().__init__(module, self._path())
-        self._watch: Callable[[], None] = lambda: None
+    def __init__(self, module: Module) -> None:
+        self.sim = WorkflowSimulation(module, seed=1)
+        self.sim.disk.delay_seconds = DISK_SECONDS
+        super().__init__(module, clock=self.sim.clock)
         self.save()
 
-    def _path(self) -> Path:
-        (self._folder / str(self._lives)).mkdir()
-        return self._folder / str(self._lives) / "game.db"
+    def open(self, path: Any = None) -> None:
+        """Show the process of now."""
+        self.db, self.flows = self.sim.db, self.sim.flows
+
+    def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Let time pass."""
+        self.sim.advance(timedelta(seconds=seconds, minutes=minutes, hours=hours, days=days))
 
     def save(self) -> None:
         """Everything until now is on disk, and survives."""
-        self.db.flush()
-        saved = self._folder / "saved"
-        shutil.rmtree(saved, ignore_errors=True)
-        saved.mkdir()
-        for file in (self._folder / str(self._lives)).iterdir():
-            if not file.name.endswith(".lock"):
-                shutil.copy(file, saved / file.name)
+        self.sim.flush()
 
     def crash(self) -> None:
-        """The process dies, and another one opens what was saved."""
-        self.db.close()  # what it still writes goes into files that nobody looks at again
-        self._lives += 1
-        path = self._path()
-        for file in (self._folder / "saved").iterdir():
-            shutil.copy(file, path.parent / file.name)
-        self.open(path)
-        self._watch()
+        """The process dies, and another one goes on with what was written."""
+        self.sim.crash(settle=False)
+        self.open()
 
     def guard(self, sums: Callable[[Database], object]) -> None:
-        """From now on, no commit may change these sums of the world."""
+        """From now on, no commit may change these sums of the world: the action that does so raises."""
         right = sums(self.db)
 
-        def look(_commit: Commit) -> None:
+        @self.sim.always
+        def unchanged(sim: WorkflowSimulation) -> None:
             self.looked += 1
-            now = sums(self.db)
-            if now != right:
-                self.wrong.append(f"{now} instead of {right}")
+            now = sums(sim.db)
+            assert now == right, f"{now} instead of {right}"
 
-        def watch() -> None:
-            self.db.subscribe([Character, HeldGold, Item], look)
-
-        self.looked = 0
-        self.wrong: list[str] = []
-        self._watch = watch
-        watch()
+    looked = 0
+    """How often the sums were looked at."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -176,8 +175,8 @@ def test_the_guards_fight_what_they_meet_and_go_on(arena: Arena) -> None:
     assert all(fights.values())
 
 
-def test_everything_goes_on_after_a_crash_in_the_middle(tmp_path: Path) -> None:
-    stage = CrashStage(module, tmp_path)
+def test_everything_goes_on_after_a_crash_in_the_middle() -> None:
+    stage = CrashStage(module)
     arena = Arena(stage)
     arena.until("the dragon is awake")
     arena.hero.call(drink, "strength")

@@ -229,6 +229,7 @@ class TestToken:
         again = json.loads(run("token", "issue", "--subject", "matchmaker", "--json").out)
         assert again["identity"] == issued["identity"]
         assert run("token", "show", issued["token"]).code == 0
+        assert run("token", "issue", "--days", "99999999").code == 2  # no such token would be accepted
 
     def test_rotating_says_what_older_keys_do(self, run: Run, running: Running) -> None:
         result = run("token", "rotate")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 import enum
 from types import FunctionType
 from typing import Any, get_origin
 
-from workflow_module.language import Timer
+from workflow_module.language import Timer, start
 from workflow_module.structs import Signal
 from workflow_module.waits import Arm, Handle
 
@@ -28,7 +29,7 @@ _DURATIONS = {
 
 
 def refuse_slips(source: Source, types: Types) -> None:
-    """Misspelt enum members, numbers for durations, timers without a time, waits used as their own value."""
+    """Misspelt names, numbers for durations, timers without a time, waits used as their own value, and the like."""
     for statement in source.node.body:
         for node in own_nodes(statement):
             if isinstance(node, ast.Attribute):
@@ -89,24 +90,72 @@ def _arguments(source: Source, types: Types, call: ast.Call) -> None:
             text = ast.unparse(options[name])
             what = "sleep" if kind == "sleep" else f"{kind}({name}=...)"
             source.refuse(options[name], f"{what} needs a timedelta, not a number", f"write timedelta(seconds={text})")
+    if kind is not None:
+        _unknown_names(source, types, call)
     if kind in ("signal", "wait_all", "select", "gather"):
         _signal_classes(source, types, kind, call)
     if kind == "timer" and call.args:
         _timer(source, types, call, options)
-    if kind == "call" and call.args and isinstance(call.args[0], ast.Lambda):
+    if kind == "call" and call.args:
+        _call(source, types, call)
+    starts = kind == "spawn" or types.known(call.func) is start
+    if starts and call.args and isinstance(types.known(call.args[0]), FunctionType | awaitables.Awaitable):
+        text = ast.unparse(call.args[0])
+        source.refuse(
+            call.args[0],
+            f"{ast.unparse(call.func)} starts workflows, and {text} is not one",
+            f"decorate {text} with @workflow, or write call({text}, ...) if it is a procedure",
+        )
+
+
+def _call(source: Source, types: Types, call: ast.Call) -> None:
+    """What is called is a procedure itself, not its name, and not what it returned."""
+    if isinstance(call.args[0], ast.Lambda):
         source.refuse(
             call.args[0],
             "a lambda has no name by which a restart could find it",
             "write a function at the top of the module: def charge(ctx: StepContext, ...): ...",
         )
-    if kind == "call" and call.args and isinstance(call.args[0], ast.Call) and is_procedure(types, call.args[0].func):
+    if isinstance(call.args[0], ast.Call) and is_procedure(types, call.args[0].func):
         source.refuse(call.args[0], "this calls the procedure here", f"write {called_later(call.args[0])}")
+    if types.of(call.args[0]) is str:
+        source.refuse(call.args[0], "call takes a procedure itself, not its name", "write the function's name plainly")
+
+
+def _unknown_names(source: Source, types: Types, call: ast.Call) -> None:
+    """A misspelt signal, timer, procedure or workflow; what the module defines further down is known."""
+    for arg in call.args:
+        node = arg
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            continue
+        known = {*types.local_names, *types.variables, *source.names, *vars(builtins)}
+        if node.id not in known and not {node.id, "*"} & _bound(source):
+            near = difflib.get_close_matches(node.id, known, 1)
+            source.refuse(node, f"{node.id} is not defined", f"write {near[0]}" if near else "define or import it")
+
+
+def _bound(source: Source) -> set[str]:
+    """Every name that the module binds somewhere; `*` if it imports further down what cannot be known."""
+    found: set[str] = set()
+    for node in ast.walk(source.module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias) and (node.name != "*" or node.lineno > source.node.lineno):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
 
 
 def _signal_classes(source: Source, types: Types, kind: str, call: ast.Call) -> None:
     """A class that is no Signal would be waited for in vain."""
     for arg in call.args[:1] if kind == "signal" else call.args:
         found = types.known(arg)
+        made = types.known(arg.func) if isinstance(arg, ast.Call) else None
+        if isinstance(made, type) and issubclass(made, Signal):
+            source.refuse(arg, f"{ast.unparse(arg)} is a signal, not a class of them", f"write {made.__name__}")
         if types.of(arg) is str or (isinstance(found, type) and not issubclass(found, Signal)):
             text = ast.unparse(arg)
             what = f"{found.__name__}(Signal)" if isinstance(found, type) else "Bid(Signal)"

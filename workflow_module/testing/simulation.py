@@ -8,7 +8,8 @@ from random import Random
 from typing import Any, Self, TypeVar
 
 from gamedb.testing import Simulation
-from workflow_module.definition import StateView, WorkflowDefinition
+from workflow_module.codec import encode
+from workflow_module.definition import StateView, WorkflowDefinition, procedure_result
 from workflow_module.history import Moment
 from workflow_module.refusals import UnknownProcedure
 from workflow_module.structs import Signal
@@ -95,6 +96,17 @@ class WorkflowSimulation(Simulation):
             raise TypeError(f"fake({name}) needs an outcome: a value (None, too), an exception, or a function")
         fake = self._simulated.fakes[name] = Fake(outcomes, delay)
         return fake
+
+    def complete(self, workflow_id: int, procedure: Callable[..., Any] | str, result: Any) -> None:
+        """Answer a pending call of a workflow by hand: one that a worker elsewhere would run (`queue=`), say."""
+        name = procedure if isinstance(procedure, str) else self._name(procedure)
+        calls = [row for row in self.pending(workflow_id) if row.procedure == name]
+        if not calls:
+            known = ", ".join(row.procedure for row in self.pending(workflow_id)) or "none"
+            raise UnknownProcedure(f"workflow {workflow_id} waits for no call of {name!r}; it waits for: {known}")
+        engine = self.flows.engine
+        text = encode(result, procedure_result(engine.procedure(name)), f"the result of {name}").decode()
+        self.act(lambda: self.db.execute("complete", engine.complete_procedure, (calls[0].id, text)))
 
     def _name(self, procedure: Callable[..., Any]) -> str:
         code = getattr(procedure, "function", procedure)

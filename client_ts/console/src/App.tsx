@@ -132,7 +132,8 @@ function useModuleChanges(database: Database | null, changed: () => void): void 
         if (!same || JSON.stringify(description) !== JSON.stringify(database.description)) changed();
       })
       .catch(() => undefined);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- only when the connection comes back
+    // only when the connection comes back
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [state, wasLost]);
 }
 

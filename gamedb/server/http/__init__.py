@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
 from gamedb.server.http import call, console, databases, describe, identities, logs, metrics, schema, sql, status
@@ -21,6 +21,12 @@ from gamedb.server.server import Server
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CORS_HEADERS: Final = ("authorization", "accept", "content-type")
 PREFLIGHT_SECONDS: Final = 86_400
+NO_PAGE: Final = """A gamedb server. It serves no page of a game: gamedb start ... --static DIR gives it one.
+
+/v1/database/NAME/subscribe   where clients connect (any SpacetimeDB SDK)
+/console/                     the page for operators
+/v1/health                    whether all is well
+"""
 
 
 def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
@@ -32,7 +38,13 @@ def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
     found += console.routes()
     if static is not None:
         found.append(Mount("/", app=PublicFiles(static)))
+    else:
+        found.append(Route("/", _no_page))
     return found
+
+
+async def _no_page(request: Request) -> Response:
+    return PlainTextResponse(NO_PAGE)
 
 
 def _cors(app: Router) -> CORSMiddleware:

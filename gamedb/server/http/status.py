@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from gamedb.server.credentials import credentials
 from gamedb.server.health import health_of
 from gamedb.server.http.answers import guarded
 from gamedb.server.server import Server
@@ -20,8 +21,14 @@ def routes(server: Server) -> list[Route]:
     async def ping(_request: Request) -> Response:
         return Response()
 
-    async def health(_request: Request) -> Response:
+    async def health(request: Request) -> Response:
+        shown = request.headers.get("authorization")
+        caller = None if not shown else (await credentials(server.authenticator, shown)).claims.identity
         states = {name: health_of(hosted) for name, hosted in server.hosted.items()}
+        told = msgspec.to_builtins(states)
+        for name, hosted in server.hosted.items():
+            if caller is None or not hosted.may_operate(caller):
+                del told[name]["numbers"]  # they may count what is private
         well = not server.closing and not any(state.problems for state in states.values())
         body = {
             "package_name": "gamedb",
@@ -29,7 +36,7 @@ def routes(server: Server) -> list[Route]:
             "nodes": [],
             "schedulable": well,
             "closing": server.closing,
-            "databases": msgspec.to_builtins(states),
+            "databases": told,
         }
         return JSONResponse(body, 200 if well else 503)
 

@@ -12,7 +12,15 @@ import pytest
 
 from gamedb import Database
 from gamedb.client import connect
-from gamedb.errors import CallFailed, ConnectionLost, NotAllowed, QueryError, ReducerError, UnknownName
+from gamedb.errors import (
+    CallFailed,
+    ConnectionLost,
+    NotAllowed,
+    QueryError,
+    ReducerError,
+    TransactionError,
+    UnknownName,
+)
 from gamedb.server.auth import Authenticator
 from gamedb.server.hosted import Hosted
 from gamedb.server.keys import Keys
@@ -56,7 +64,10 @@ def test_a_game_over_the_wire() -> None:
                 assert sorted(told, key=str) == sorted([("insert", ANN), ("hit", 1)], key=str)
                 await client.call(damage, 1, amount=30)
                 assert told[2:] == [("update", 100, 70)]
-                assert players.get(1) == ANN.replace(hp=70)
+                assert players.get(1) == ANN.replace(hp=70) == players.find(id=1)
+                assert players.find(id=2) is None
+                with pytest.raises(TransactionError, match=r"player.hp is not unique; use where\(hp=...\)"):
+                    players.find(hp=70)
                 db.call(damage, 1, 1)
                 await until(lambda: told[3:] == [("update", 70, 69)])
                 assert await client.query("SELECT * FROM player WHERE hp = 69") == [ANN.replace(hp=69)]

@@ -58,7 +58,7 @@ class TestHealthOfLibraries:
                 for angry, status in ((1, 200), (2, 503)):
                     told.db.call("join", f"a{angry}", 5, Mood.ANGRY)
                     transport = Client(told.client.app)
-                    answer = await asyncio.to_thread(transport.get, "/v1/health")
+                    answer = await asyncio.to_thread(transport.get, "/v1/health", headers=told.owner)
                     own = answer.json()["databases"]["arena"]
                     assert (answer.status_code, own["numbers"]) == (status, {"angry": angry})
                     assert any("are angry" in problem for problem in own["problems"]) == (angry > 1)

@@ -27,6 +27,13 @@ from gamedb.server.server import Server
 from tests.gamedb.server.http_game import Big, Mood, Player, Point, Secret, Served, Tick, Visitor, game
 
 
+def test_a_server_without_a_page_says_what_there_is(served: Served) -> None:
+    answer = served.client.get("/")
+    assert answer.status_code == 200
+    assert "--static DIR" in answer.text
+    assert "/console/" in answer.text
+
+
 class TestIdentity:
     def test_a_new_one_each_time(self, served: Served) -> None:
         first = served.client.post("/v1/identity").json()

@@ -158,6 +158,29 @@ class TestFollowers:
         assert [e["message"] for e in found[:10]] == [str(n) for n in range(10)]
         assert found[10]["message"].startswith("15 entries were left out")
 
+    def test_a_file_that_cannot_be_written_keeps_nothing_from_them(
+        self, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A full disk is when somebody reads along; once there is room again, the file goes on."""
+        logs = Logs(tmp_path / "arena.log")
+        logs.attach(db, "arena")
+
+        def fail(*_paths: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        async def follow() -> list[dict[str, Any]]:
+            with logs.follow() as follower, monkeypatch.context() as full:
+                full.setattr(limits, "FILE_BYTES_MAX", 1)
+                full.setattr("gamedb.server.logs.os.replace", fail)
+                db.log.info("one")
+                db.log.info("two")
+                return entries((await anext(follower.batches(60))).splitlines())
+
+        assert [entry["message"] for entry in asyncio.run(follow())] == ["one", "two"]
+        db.log.info("three")
+        logs.close()
+        assert [e["message"] for e in entries((tmp_path / "arena.log").read_bytes().splitlines())] == ["one", "three"]
+
     def test_there_are_not_too_many(self, logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "FOLLOWERS_MAX", 1)
 

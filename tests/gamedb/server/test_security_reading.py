@@ -120,7 +120,6 @@ def test_what_only_operators_are_told(fortress: Fortress, path: str) -> None:
 def test_the_health_page_tells_no_more_than_health(fortress: Fortress) -> None:
     body = json.loads(fortress.request("GET", "/v1/health").text)
     health = body["databases"]["fortress"]
-    assert health.pop("numbers") == {"parked_workflows": 0}  # what a library decides to tell everybody
     assert set(health) == {"overdue_seconds", "write_lag_seconds", "delivery_lag_seconds", "problems"}
 
 

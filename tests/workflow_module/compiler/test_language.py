@@ -17,6 +17,7 @@ from workflow_module import (
     ChildFailed,
     Handle,
     ProcedureFailed,
+    StateError,
     Timer,
     call,
     gather,
@@ -219,7 +220,7 @@ def test_continue_as_new_checks_the_init() -> None:
     names = define(
         "class Init(Struct):\n    n: int\n@workflow\nasync def program(ctx: WorkflowContext, init: Init) -> int:\n    continue_as_new(Pair(1, 2))\n"
     )
-    with pytest.raises(msgspec.ValidationError):
+    with pytest.raises(StateError, match=r"continue_as_new of program with an init that does not fit: .* field `n`"):
         names["program"].start(Context(), names["Init"](1))
 
 

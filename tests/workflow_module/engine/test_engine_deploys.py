@@ -161,6 +161,17 @@ def test_a_workflow_that_is_resumed_in_code_that_does_not_fit_says_so(tmp_path: 
         game.flows.result(flow)
 
 
+def test_a_resume_in_code_that_does_not_fit_parks_it_again_though_nothing_has_come(tmp_path: Path) -> None:
+    game, flow, _ = deployed(tmp_path)
+    redeploy(game, INCOMPATIBLE["label gone"])
+    game.flows.resume(flow)
+    assert game.status(flow) == "Failed"
+    assert "does not have any more" in (game.row(flow).error or "")
+    redeploy(game, OLD)
+    game.flows.resume(flow)
+    assert game.status(flow) == "Suspended"
+
+
 def test_a_signal_class_that_is_gone_parks_with_what_changed(tmp_path: Path) -> None:
     names = define(
         """

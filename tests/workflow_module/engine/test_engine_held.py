@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
-from engine_support import START, Bid, Clock, Faults, Game, GameError, Go, Number, Stop, fragile, mark, seconds
+from engine_support import START, Bid, Clock, Faults, Game, GameError, Go, Number, Stop, Target, fragile, mark, seconds
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gamedb import ProcedureContext, ReducerContext
 from workflow_module import (
     ChildFailed,
+    Signal,
     WorkflowContext,
     WorkflowTimer,
     call,
@@ -21,11 +22,13 @@ from workflow_module import (
     signal,
     spawn,
     start,
+    subscribe,
     timer,
     waiting,
     workflow,
 )
 from workflow_module.armed import Facts, Node, SelectNode, SignalLeaf, TimerLeaf, evaluate
+from workflow_module.engine import engine_of
 from workflow_module.inbox import Incoming
 from workflow_module.waiting import Held, Waiting
 
@@ -236,6 +239,25 @@ def test_a_timer_that_was_fired_by_hand_is_armed_again_where_the_code_waits_for_
     assert game.flows.result(flow) == 2
 
 
+def test_a_timer_that_a_workflow_fires_of_itself_is_armed_again_where_it_waits_for_it_again(tmp_path: Any) -> None:
+    @workflow
+    async def hurried(ctx: WorkflowContext) -> int:
+        at, bids = ctx.now + timedelta(seconds=60), 0
+        while isinstance(await select(timer(Clock.END, at=at), Bid), Bid):
+            engine_of(ctx.functions).fire_timer(ctx, ctx.workflow_id, "end")
+            bids += 1
+        return bids
+
+    game = Game([hurried], tmp_path / "game.db")
+    flow = game.flows.start(hurried, None)
+    game.flows.signal(flow, Bid(amount=1))
+    game.reopen()
+    game.due()
+    assert game.status(flow) == "Suspended"
+    game.advance(60)
+    assert game.flows.result(flow) == 1
+
+
 def test_a_duration_begins_anew_each_time() -> None:
     @workflow
     async def idle(ctx: WorkflowContext) -> int:
@@ -312,6 +334,40 @@ def test_a_wait_is_held_for_one_row_object_alone() -> None:
     held.keep(row, entry)
     assert held.take(row) is entry
     assert held.take(row) is None
+
+
+class Loot(Signal):
+    items: list[str]
+
+
+@workflow
+async def looter(ctx: WorkflowContext) -> list[str]:
+    subscribe(Loot, "all")
+    loot = await signal(Loot)
+    loot.items.append(str(ctx.workflow_id))
+    return loot.items
+
+
+def test_what_a_workflow_does_to_its_signal_nobody_else_sees() -> None:
+    game = Game([looter])
+    flows = [game.flows.start(looter, None) for _ in range(2)]
+    sent = Loot(items=["sword"])
+    game.flows.broadcast(sent, "all")
+    assert [game.flows.result(flow) for flow in flows] == [["sword", "1"], ["sword", "2"]]
+    assert sent == Loot(items=["sword"])
+
+
+def test_what_a_sender_does_after_sending_is_not_sent() -> None:
+    @workflow
+    async def sender(ctx: WorkflowContext, init: Target) -> None:
+        loot = Loot(items=["sword"])
+        ctx.signal(init.id, loot)
+        loot.items.append("shield")
+
+    game = Game([looter, sender])
+    flow = game.flows.start(looter, None)
+    game.flows.start(sender, Target(flow))
+    assert game.flows.result(flow) == ["sword", "1"]
 
 
 # --- what a flat wait decides by itself is what an evaluation would say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine_support import Game, GameError, Go, seconds
+from engine_support import Faults, Game, GameError, Go, fragile, seconds
 
 from gamedb import Database, ManualClock, Module, ReducerContext, u64
 from workflow_module import (
@@ -15,6 +15,7 @@ from workflow_module import (
     gather,
     install,
     signal,
+    sleep,
     spawn,
     workflow,
 )
@@ -25,10 +26,12 @@ class Bank:
 
     refusals = 0
     asked: list[tuple[str, int]] = []
+    keys: set[str] = set()
 
 
 async def charge(ctx: Any, amount: int) -> int:
     Bank.asked.append((ctx.step_key, ctx.attempt))
+    Bank.keys.add(ctx.attempt_key)
     if Bank.refusals:
         Bank.refusals -= 1
         raise GameError("closed")
@@ -60,7 +63,7 @@ async def household(ctx: WorkflowContext) -> int:
 
 
 def parked(flow: Any, refusals: int) -> tuple[Game, int]:
-    Bank.refusals, Bank.asked = refusals, []
+    Bank.refusals, Bank.asked, Bank.keys = refusals, [], set()
     game = Game([buy, buy_two, careful, household])
     game.quiet()
     workflow_id = game.flows.start(flow, None)
@@ -76,8 +79,9 @@ def test_resuming_what_ran_out_of_attempts_calls_again_with_as_many_and_the_same
     game.flows.resume(flow)
     game.advance(10)
     assert game.flows.result(flow) == 5
-    assert [attempt for _, attempt in Bank.asked] == [1, 2, 1, 2]
+    assert [attempt for _, attempt in Bank.asked] == [1, 2, 3, 4]
     assert len({step_key for step_key, _ in Bank.asked}) == 1
+    assert len(Bank.keys) == 4
     assert game.calls() == []
 
 
@@ -143,3 +147,25 @@ def test_a_librarys_reducers_work_with_the_engine_of_the_game_that_installs_its_
     parent = flows.start(sender, None)
     db.call(go, parent + 1)
     assert flows.result(parent) == 7
+
+
+@workflow
+async def sleeper(ctx: WorkflowContext) -> int:
+    await sleep(seconds(5))
+    fragile()
+    return 1
+
+
+def test_a_clock_that_was_set_back_while_a_workflow_was_parked_lets_it_sleep_again() -> None:
+    game = Game([sleeper])
+    game.quiet()
+    flow = game.flows.start(sleeper, None)
+    Faults.on = True
+    game.advance(5)
+    assert game.status(flow) == "Failed"
+    Faults.on = False
+    game.clock.set(game.clock.now - seconds(3))
+    game.flows.resume(flow)
+    assert game.status(flow) == "Suspended"
+    game.advance(3)
+    assert game.flows.result(flow) == 1

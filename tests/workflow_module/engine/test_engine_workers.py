@@ -258,9 +258,13 @@ def test_a_worker_can_say_that_no_attempt_would_do_better() -> None:
     (first,) = took(game, "w1")
     game.db.call("workflow_procedure_fail", first.id, 1, "Oops", "broke", "w1", True)
     assert game.status(flow) == "Failed"
-    game.flows.resume(flow)  # calls again, from attempt 1
+    game.flows.resume(flow)  # calls again
     (again,) = took(game, "w1")
-    assert again.attempt == 1
+    assert again.attempt == 2
+    with pytest.raises(UnknownProcedure, match="attempt 1 of"):  # what is told again about the attempt before
+        game.db.call("workflow_procedure_fail", first.id, 1, "Oops", "broke", "w1", True)
+    game.db.call("workflow_procedure_complete", first.id, 2, '"mended"', "w1")
+    assert game.flows.result(flow) == "mended"
 
 
 def test_leases_that_ended_while_the_game_was_down_end_a_minute_after_it_is_up(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ export function useRows(table: string, queries: string[], keep?: (row: Row) => b
       stopListening();
       following?.stop();
     };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `text` says all of `queries`
+    // `text` says all of `queries`
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [link, table, text, key]);
   return live.key === key ? live : EMPTY;
 }

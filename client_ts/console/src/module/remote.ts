@@ -16,8 +16,8 @@ import {
 } from 'spacetimedb';
 import type { Field, Kind, Schema } from './schema';
 
-type Builder = TypeBuilder<any, any>; // eslint-disable-line @typescript-eslint/no-explicit-any -- known at run time only
-type Connection = DbConnectionImpl<any>; // eslint-disable-line @typescript-eslint/no-explicit-any
+type Builder = TypeBuilder<any, any>; // known at run time only
+type Connection = DbConnectionImpl<any>;
 
 /** The version of the SDK whose generated code this is like; it refuses versions that it does not know. */
 const SDK_VERSION = '2.10.1';
@@ -79,7 +79,7 @@ class Builders {
     return found;
   }
 
-  row(fields: Field[], key: string | null): Record<string, ColumnBuilder<any, any, any>> { // eslint-disable-line @typescript-eslint/no-explicit-any
+  row(fields: Field[], key: string | null): Record<string, ColumnBuilder<any, any, any>> {
     return Object.fromEntries(
       fields.map(({ name, kind }) => [name, new ColumnBuilder(this.of(kind), name === key ? { isPrimaryKey: true } : {})]),
     );

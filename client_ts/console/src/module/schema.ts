@@ -55,7 +55,7 @@ export interface Schema {
   functions: FunctionInfo[];
 }
 
-type Json = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- it is somebody else's JSON
+type Json = any; // it is somebody else's JSON
 
 const INTS = new Set('I8 U8 I16 U16 I32 U32 I64 U64 I128 U128 I256 U256'.split(' '));
 const SPECIAL: Record<string, Kind> = {

@@ -3,17 +3,17 @@
 import { ConnectionId, Identity, ScheduleAt, TimeDuration, Timestamp, Uuid } from 'spacetimedb';
 import { deref, type Field, type IntName, type Kind, type Schema } from './schema';
 
-type Value = any; // eslint-disable-line @typescript-eslint/no-explicit-any -- of a type that is known at run time only
+type Value = any; // of a type that is known at run time only
 export type Row = Record<string, Value>;
 
-/** JSON whose large integers stay exact, as bigints. */
+const LONG_INTEGER = /("(?:[^"\\]|\\.)*")|(?<![\d.eE+-])(-?\d{16,})(?![\d.eE])/g;
+const EXACT = '$exact integer';
+
+/** JSON whose integers beyond 2^53 stay exact, as bigints. */
 export function parseExact(text: string): Value {
-  return JSON.parse(text, function (this: unknown, _key: string, value: unknown, context?: { source?: string }) {
-    if (typeof value === 'number' && !Number.isSafeInteger(value) && context?.source && /^-?\d+$/.test(context.source)) {
-      return BigInt(context.source);
-    }
-    return value;
-  } as (key: string, value: unknown) => unknown);
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const marked = text.replace(LONG_INTEGER, (all, inText?: string) => (inText !== undefined || Number.isSafeInteger(Number(all)) ? all : `{"${EXACT}":"${all}"}`));
+  return JSON.parse(marked, (_key, value) => (typeof value === 'object' && value !== null && EXACT in value ? BigInt(value[EXACT]) : value));
 }
 
 /** From the JSON of SQL results: products are arrays, variants `[index, payload]`. */
@@ -75,7 +75,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export function bytesText(bytes: Uint8Array): string | null {
   try {
     const text = decoder.decode(bytes);
-    return /[\u0000-\u0008\u000e-\u001f]/.test(text) ? null : text; // eslint-disable-line no-control-regex
+    return /[\u0000-\u0008\u000e-\u001f]/.test(text) ? null : text;
   } catch {
     return null;
   }

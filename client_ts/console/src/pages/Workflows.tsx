@@ -243,7 +243,8 @@ export function Workflows({ route }: { route: Route }) {
   const database = useDatabase();
   const { workflows = {} } = database.description;
   const metrics = useMetrics();
-  const filter = useMemo(() => filterOf(route.query), [route.query.toString()]); // eslint-disable-line react-hooks/exhaustive-deps
+  const text = route.query.toString();
+  const filter = useMemo(() => filterOf(new URLSearchParams(text)), [text]);
   const [selected, setSelected] = useState(-1);
   const [starting, setStarting] = useState(false);
   const list = useRef<ListHandle>(null);

@@ -45,7 +45,8 @@ export function VirtualList({ count, rowHeight, row, head, label, className = ''
     const observer = new ResizeObserver(measure);
     observer.observe(box.current!);
     return () => observer.disconnect();
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- once
+    // once
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
 
   const [first, last] = [Math.min(range[0], Math.max(0, shown - 1)), Math.min(range[1], shown)];

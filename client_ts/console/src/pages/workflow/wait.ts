@@ -6,7 +6,7 @@ export type Leaf =
   | { kind: 'call'; id: bigint; name: string; done: boolean }
   | { kind: 'child'; id: bigint; name: string; done: boolean };
 
-type Armed = any[]; // eslint-disable-line @typescript-eslint/no-explicit-any -- the engine's JSON
+type Armed = any[]; // the engine's JSON
 
 export interface Wait {
   /** `any`: the first of these ends the wait; `all`: it takes all of them. */

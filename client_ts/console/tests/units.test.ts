@@ -1,0 +1,150 @@
+// What the console computes by itself: types of a schema, values that people type, numbers of the server.
+
+import { Timestamp } from 'spacetimedb';
+import { describe, expect, it } from 'vitest';
+import { quantile, readMetrics } from '../src/live/metrics';
+import { deref, kindOf, kindText, readSchema, type Schema } from '../src/module/schema';
+import { fromSats, Invalid, parse, parseExact, parseSeconds, show } from '../src/module/values';
+import { readWait } from '../src/pages/workflow/wait';
+import { draftOf, formOfShape, jsonText, pathInError, valueOf } from '../src/ui/form';
+
+const product = (fields: Record<string, object>): object => ({
+  Product: { elements: Object.entries(fields).map(([name, type]) => ({ name: { some: name }, algebraic_type: type })) },
+});
+const sum = (variants: Record<string, object>): object => ({
+  Sum: { variants: Object.entries(variants).map(([name, type]) => ({ name: { some: name }, algebraic_type: type })) },
+});
+const UNIT = product({});
+const NONE: Schema = { types: [], names: new Map(), tables: [], functions: [] };
+
+describe('types of a schema', () => {
+  it.each([
+    [{ U64: [] }, 'u64'],
+    [{ Array: { U8: [] } }, 'bytes'],
+    [{ Array: { String: [] } }, 'list[str]'],
+    [sum({ some: { I32: [] }, none: UNIT }), 'i32 | None'],
+    [product({ __identity__: { U256: [] } }), 'Identity'],
+    [product({ __timestamp_micros_since_unix_epoch__: { I64: [] } }), 'datetime'],
+    [sum({ Interval: product({ __time_duration_micros__: { I64: [] } }), Time: product({ __timestamp_micros_since_unix_epoch__: { I64: [] } }) }), 'ScheduleAt'],
+    [sum({ RED: UNIT, WHITE: UNIT }), 'RED | WHITE'],
+  ])('%j is %s', (type, text) => expect(kindText(kindOf(type), NONE)).toBe(text));
+
+  it('follows names, also of a type inside itself', () => {
+    const schema = readSchema({
+      sections: [
+        { Typespace: { types: [product({ next: sum({ some: { Ref: 0 }, none: UNIT }) })] } },
+        { Types: [{ ty: 0, source_name: { scope: [], source_name: 'Branch' } }] },
+      ],
+    });
+    expect(kindText({ tag: 'ref', ref: 0 }, schema)).toBe('Branch');
+    expect(deref({ tag: 'ref', ref: 0 }, schema).tag).toBe('product');
+    expect(show({ tag: 'ref', ref: 0 }, { next: { next: undefined } }, schema)).toBe('{next: {next: }}');
+  });
+});
+
+describe('values', () => {
+  it('keeps the digits of large numbers', () => {
+    expect(parseExact('[18446744073709551615, 7]')).toEqual([18446744073709551615n, 7]);
+    expect(parseExact('{"a": "99999999999999999999 \\" 1", "b": 0.12345678901234567, "c": -99999999999999999999, "d": 1795986465970168}')).toEqual({
+      a: '99999999999999999999 " 1',
+      b: 0.12345678901234567,
+      c: -99999999999999999999n,
+      d: 1795986465970168,
+    });
+    expect(jsonText({ id: 18446744073709551615n, left: undefined, name: 'a"b' })).toBe('{"id":18446744073709551615,"name":"a\\"b"}');
+  });
+
+  it('reads what the server writes', () => {
+    const kind = kindOf(product({ at: product({ __timestamp_micros_since_unix_epoch__: { I64: [] } }), who: sum({ some: { U64: [] }, none: UNIT }), mood: sum({ CALM: UNIT, ANGRY: UNIT }) }));
+    expect(fromSats(kind, [[1_000_000], [1, []], [1, []]], NONE)).toEqual({ at: new Timestamp(1_000_000n), who: undefined, mood: { tag: 'ANGRY', value: {} } });
+  });
+
+  it.each([
+    ['u8', '255', 255],
+    ['i64', '-9223372036854775808', -(2n ** 63n)],
+  ] as const)('takes %s %s', (name, text, value) => expect(parse({ tag: 'int', name }, text, NONE)).toBe(value));
+
+  it.each([
+    ['u8', '256'],
+    ['u8', '-1'],
+    ['i32', '1.5'],
+    ['u64', ''],
+  ] as const)('refuses %s %j', (name, text) => expect(() => parse({ tag: 'int', name }, text, NONE)).toThrow(Invalid));
+
+  it.each([
+    ['90', 90],
+    ['1h 30m', 5400],
+    ['250ms', 0.25],
+    ['-2 s', -2],
+  ])('takes %s for %d seconds', (text, seconds) => expect(parseSeconds(text)).toBe(seconds));
+
+  it.each(['soon', '', '5 parsecs'])('takes %j for no duration', (text) => expect(() => parseSeconds(text)).toThrow(Invalid));
+});
+
+describe('forms', () => {
+  const recipe = formOfShape({
+    kind: 'struct',
+    type: 'Recipe',
+    fields: [
+      { name: 'loaves', shape: { kind: 'integer', type: 'int' }, default: 4 },
+      { name: 'note', shape: { kind: 'option', of: { kind: 'text', type: 'str' }, type: 'str | None' }, default: null },
+      { name: 'rise', shape: { kind: 'duration', type: 'timedelta' } },
+      { name: 'seeds', shape: { kind: 'list', of: { kind: 'text', type: 'str' }, type: 'list[str]' }, default: ['poppy'] },
+    ],
+  });
+
+  it('begins with the defaults', () => {
+    const errors: Record<string, string> = {};
+    const draft = { ...draftOf(recipe, undefined, ''), rise: '2m' };
+    expect(valueOf(recipe, draft, '', errors)).toEqual({ loaves: 4n, note: null, rise: 'PT120S', seeds: ['poppy'] });
+    expect(errors).toEqual({});
+  });
+
+  it('says at which field something is missing or wrong', () => {
+    const errors: Record<string, string> = {};
+    valueOf(recipe, { ...draftOf(recipe, undefined, ''), loaves: 'many' }, '', errors);
+    expect(Object.keys(errors)).toEqual(['loaves', 'rise']);
+    expect(errors.rise).toContain('needed');
+  });
+
+  it.each([
+    ['the init of bakery does not fit: Expected `int`, got `str` - at `$.loaves`', 'loaves'],
+    ['... - at `$.seeds[0]`', 'seeds[0]'],
+    ['the mill is shut', null],
+  ])('finds the field in %j', (text, path) => expect(pathInError(text)).toBe(path));
+});
+
+describe('what a workflow waits for', () => {
+  it('is read from the engine', () => {
+    const wait = readWait(['x', [['t', 'baked', 5], ['s', 'Order'], ['s', 'Shut', 9]]]);
+    expect(wait).toEqual({
+      how: 'any',
+      leaves: [
+        { kind: 'timer', name: 'baked', due: 5n },
+        { kind: 'signal', name: 'Order', due: null },
+        { kind: 'signal', name: 'Shut', due: 9n },
+      ],
+    });
+    expect(readWait(['g', [['w', 3, 'stall', true], ['c', 4, 'forecast', 77, '1']]]).leaves).toEqual([
+      { kind: 'child', id: 3n, name: 'stall', done: false },
+      { kind: 'call', id: 4n, name: 'forecast', done: true },
+    ]);
+    expect(readWait(null)).toEqual({ how: 'one', leaves: [] });
+  });
+});
+
+describe('numbers of the server', () => {
+  it('are read from the text of Prometheus', () => {
+    expect(readMetrics('# HELP x y\nrows{database="a",table="b\\"c"} 12.0\nup 1\n')).toEqual([
+      { name: 'rows', labels: { database: 'a', table: 'b"c' }, value: 12 },
+      { name: 'up', labels: {}, value: 1 },
+    ]);
+  });
+
+  it('give quantiles of what came since', () => {
+    const before = new Map([[0.1, 10], [1, 10], [Infinity, 10]]);
+    const after = new Map([[0.1, 10], [1, 20], [Infinity, 20]]);
+    expect(quantile(after, before, 0.5)).toBeCloseTo(0.55);
+    expect(quantile(after, after, 0.5)).toBeNull();
+  });
+});

@@ -13,6 +13,7 @@ from typing import Any
 
 from gamedb.commit import Commit
 from gamedb.query.access import Reader
+from gamedb.query.by_table import ByTable
 from gamedb.query.conditions import FALSE, columns_of, routes_of
 from gamedb.query.live import Counters, LiveQuery, Touched, cancel
 from gamedb.query.plan import Query, prefer_indexed
@@ -27,7 +28,7 @@ class Joins:
         self._reader = reader
         self._counters = counters
         self._groups: dict[Any, _Group] = {}
-        self._by_table: dict[str, dict[_Group, None]] = {}
+        self._by_table: ByTable[_Group] = ByTable()
 
     def add(self, live: LiveQuery) -> None:
         if live.condition == FALSE:
@@ -36,8 +37,7 @@ class Joins:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group(live.query, self._reader, self._counters)
-            for table in (group.left_name, group.right_name):
-                self._by_table.setdefault(table, {})[group] = None
+            self._by_table.add(group, (group.left_name, group.right_name))
         group.add(live)
 
     def remove(self, live: LiveQuery) -> None:
@@ -49,19 +49,13 @@ class Joins:
         if group:
             return
         del self._groups[key]
-        for table in (group.left_name, group.right_name):
-            del self._by_table[table][group]
-            if not self._by_table[table]:
-                del self._by_table[table]
+        self._by_table.remove(group, (group.left_name, group.right_name))
 
     def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
         return self._reader.select(live.query, live.condition, rows_max=rows_max)
 
     def commit(self, commit: Commit, touched: Touched) -> None:
-        groups: dict[_Group, None] = {}
-        for name in commit.changes:
-            groups |= self._by_table.get(name, {})
-        for group in groups:
+        for group in self._by_table.of(commit.changes):
             group.commit(commit, touched)
 
 
@@ -77,7 +71,7 @@ class _Group:
         join = query.join
         assert join is not None
         self.left_name, self.right_name = query.table.name, join.table.name
-        self._left_column, self._right_column = join.column, join.other
+        self._right_column = join.other
         self._prefer = (prefer_indexed(query.table), prefer_indexed(join.table))
         self._reader = reader
         self._counters = counters

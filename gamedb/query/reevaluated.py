@@ -11,6 +11,7 @@ from gamedb.commit import Commit
 from gamedb.errors import QueryError
 from gamedb.query import access
 from gamedb.query.access import Reader, check_count
+from gamedb.query.by_table import ByTable
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.schema import Row
 
@@ -21,29 +22,21 @@ class Reevaluated:
     def __init__(self, reader: Reader, counters: Counters) -> None:
         self._reader = reader
         self._counters = counters
-        self._by_table: dict[str, dict[LiveQuery, None]] = {}
+        self._by_table: ByTable[LiveQuery] = ByTable()
 
     def add(self, live: LiveQuery) -> None:
         live.bag = self._reader.select(live.query, live.condition, rows_max=access.ROWS_MAX)
-        for table in live.query.reads:
-            self._by_table.setdefault(table, {})[live] = None
+        self._by_table.add(live, live.query.reads)
 
     def remove(self, live: LiveQuery) -> None:
-        for table in live.query.reads:
-            lives = self._by_table[table]
-            del lives[live]
-            if not lives:
-                del self._by_table[table]
+        self._by_table.remove(live, live.query.reads)
 
     def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
         check_count(live.bag, rows_max)
         return list(live.bag)
 
     def commit(self, commit: Commit, touched: Touched) -> None:
-        lives: dict[LiveQuery, None] = {}
-        for name in commit.changes:
-            lives |= self._by_table.get(name, {})
-        for live in lives:
+        for live in self._by_table.of(commit.changes):
             touched[live] = None
             query = live.query
             if query.is_event:

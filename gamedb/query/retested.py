@@ -14,6 +14,7 @@ from typing import Any
 from gamedb.commit import Commit
 from gamedb.query import access
 from gamedb.query.access import Reader, check_count
+from gamedb.query.by_table import ByTable
 from gamedb.query.conditions import Exists, columns_of, leaves
 from gamedb.query.live import Counters, LiveQuery, Touched
 from gamedb.query.plan import Query
@@ -30,7 +31,7 @@ class Retested:
     def __init__(self, reader: Reader, counters: Counters) -> None:
         self._reader = reader
         self._counters = counters
-        self._by_table: dict[str, dict[LiveQuery, None]] = {}
+        self._by_table: ByTable[LiveQuery] = ByTable()
 
     def add(self, live: LiveQuery) -> None:
         key_of_row = self._reader.tables[live.query.name].key_of
@@ -38,15 +39,10 @@ class Retested:
         live.result = {
             key_of_row(row): row for row in self._reader.select(live.query, live.condition, rows_max=access.ROWS_MAX)
         }
-        for table in live.query.reads:
-            self._by_table.setdefault(table, {})[live] = None
+        self._by_table.add(live, live.query.reads)
 
     def remove(self, live: LiveQuery) -> None:
-        for table in live.query.reads:
-            lives = self._by_table[table]
-            del lives[live]
-            if not lives:
-                del self._by_table[table]
+        self._by_table.remove(live, live.query.reads)
 
     def rows(self, live: LiveQuery, rows_max: int | None) -> list[Row]:
         rows = list(live.result.values())
@@ -54,11 +50,8 @@ class Retested:
         return rows
 
     def commit(self, commit: Commit, touched: Touched) -> None:
-        lives: dict[LiveQuery, None] = {}
-        for name in commit.changes:
-            lives |= self._by_table.get(name, {})
         found: dict[Any, Keys] = {}
-        for live in lives:
+        for live in self._by_table.of(commit.changes):
             query = live.query
             if query.is_event:
                 self._tell_events(live, commit, touched)

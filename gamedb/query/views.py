@@ -14,6 +14,7 @@ from gamedb.commit import Commit
 from gamedb.errors import QueryError
 from gamedb.functions import Function
 from gamedb.query.access import Reader, check_count
+from gamedb.query.by_table import ByTable
 from gamedb.query.code import Predicate
 from gamedb.query.conditions import Condition
 from gamedb.query.live import Counters, LiveQuery, Touched
@@ -52,7 +53,7 @@ class Views:
         self._reader = reader
         self._counters = counters
         self._results: dict[_Key, _Result] = {}
-        self._by_table: dict[str, dict[_Result, None]] = {}
+        self._by_table: ByTable[_Result] = ByTable()
         self._personal: set[str] = set()
         """Views that asked who looks, though their code did not tell."""
 
@@ -97,11 +98,8 @@ class Views:
         return _chosen(rows, self._reader.predicate(condition), rows_max)
 
     def commit(self, commit: Commit, touched: Touched) -> None:
-        results: dict[_Result, None] = {}
-        for name in commit.changes:
-            results |= self._by_table.get(name, {})
         everybodys: dict[str, tuple[list[Row], Reads]] = {}
-        for result in results:
+        for result in self._by_table.of(commit.changes):
             touched |= result.lives
             reads = Reads()
             try:
@@ -146,13 +144,8 @@ class Views:
 
     def _file(self, result: _Result, tables: set[str]) -> None:
         """Run the view again when one of these tables changes, and only then."""
-        for table in result.tables - tables:
-            filed = self._by_table[table]
-            del filed[result]
-            if not filed:
-                del self._by_table[table]
-        for table in tables - result.tables:
-            self._by_table.setdefault(table, {})[result] = None
+        self._by_table.remove(result, result.tables - tables)
+        self._by_table.add(result, tables - result.tables)
         result.tables = set(tables)
 
     def _run(self, view: Function, sender: Identity, reads: Reads) -> list[Row]:

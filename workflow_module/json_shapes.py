@@ -20,6 +20,7 @@ import msgspec
 
 from .codec import Unstorable, encode
 from .codec.base import _registered, type_name
+from .codec.scalars import stored_members
 from .errors import StateError
 
 Shape: typing.TypeAlias = dict[str, Any]
@@ -70,7 +71,7 @@ def _body(annotation: Any, origin: Any, args: tuple[Any, ...], inside: tuple[Any
         return {"kind": "list", "of": _shape(args[0], inside)}
     cls = origin or annotation
     if isinstance(cls, type) and issubclass(cls, enum.Enum) and not issubclass(cls, enum.Flag):
-        return {"kind": "enum", "values": _members(cls)}
+        return {"kind": "enum", "values": stored_members(cls)}
     if isinstance(cls, type) and issubclass(cls, msgspec.Struct):
         return _struct(cls, annotation, inside)
     return {"kind": "json"}
@@ -83,13 +84,6 @@ def _union(members: tuple[Any, ...], inside: tuple[Any, ...]) -> Shape:
     if set(present) == {int, float} and len(members) == 2:
         return {"kind": "number"}
     return {"kind": "json"}
-
-
-def _members(cls: type[enum.Enum]) -> list[Any]:
-    values = [member.value for member in cls]
-    if all(type(v) is str for v in values) or all(type(v) is int for v in values):
-        return values
-    return [member.name for member in cls]
 
 
 def _struct(cls: type[msgspec.Struct], annotation: Any, inside: tuple[Any, ...]) -> Shape:

@@ -22,6 +22,7 @@ from gamedb import i64, i128, i256, u64, u128, u256
 
 from .codec import codec_for
 from .codec.base import _registered, type_name
+from .codec.scalars import stored_members
 from .structs import Json
 
 _PLAIN: Final[dict[Any, str]] = {
@@ -208,12 +209,9 @@ def _is_hashable(annotation: Any) -> bool:
 
 
 def _enum(cls: type[enum.Enum]) -> str:
-    values = [member.value for member in cls]
     if issubclass(cls, enum.Flag):
         return "number"
-    if not (all(type(v) is str for v in values) or all(type(v) is int for v in values)):
-        values = [member.name for member in cls]
-    return " | ".join(map(_literal, values))
+    return " | ".join(map(_literal, stored_members(cls)))
 
 
 def _literal(value: Any) -> str:

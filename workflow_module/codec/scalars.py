@@ -82,9 +82,19 @@ def _pack_range(value: Any, path: str) -> Any:
 RANGE = Codec(tuple[int, int, int], _pack_range, lambda s: range(*s), None, frozenset({"array"}), (range,))
 
 
+def _kind_of_values(cls: type[enum.Enum]) -> str | None:
+    """The kind that the values of all members are of, where msgspec stores members by value."""
+    types = {type(member.value) for member in cls}
+    return "str" if types == {str} else "int" if types == {int} else None
+
+
+def stored_members(cls: type[enum.Enum]) -> list[Any]:
+    """What each member is stored as: its value, or its name where the values are of other or of several types."""
+    return [member.name if _kind_of_values(cls) is None else member.value for member in cls]
+
+
 def enum_codec(cls: type[enum.Enum]) -> Codec:
-    """By value where msgspec can (all strings, or all ints), else by name; flags by their number."""
-    values = [member.value for member in cls]
+    """As `stored_members` says; flags by their number."""
 
     def check(value: Any, path: str) -> Any:
         if type(value) is not cls:
@@ -93,10 +103,9 @@ def enum_codec(cls: type[enum.Enum]) -> Codec:
 
     if issubclass(cls, enum.Flag):
         return Codec(int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,))
-    if values and all(type(value) is str for value in values):
-        return Codec(cls, check, None, None, frozenset({"str"}), (cls,), cls)
-    if values and all(type(value) is int for value in values):
-        return Codec(cls, check, None, None, frozenset({"int"}), (cls,), cls)
-    if not values:
+    kind = _kind_of_values(cls)
+    if kind is not None:
+        return Codec(cls, check, None, None, frozenset({kind}), (cls,), cls)
+    if not len(cls):
         raise Unstorable(f"{cls.__qualname__} has no members")
     return Codec(str, lambda value, path: check(value, path).name, cls.__getitem__, None, frozenset({"str"}), (cls,))

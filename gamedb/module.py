@@ -72,6 +72,11 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     health_checks: list[Callable[[HealthReport], None]]
     workers: list[Callable[[WorkerJob], Awaitable[None]]]
 
+    @property
+    def built_static(self) -> Path | None:
+        """The directory of its files for browsers, if it is there."""
+        return self.static if self.static is not None and self.static.is_dir() else None
+
 
 class Module:
     """A game: create one, and decorate its tables and functions.

@@ -131,7 +131,7 @@ def _serve(
     for name in games:
         check_name(name)
     if static is None:
-        static = _declared(games)
+        static = next(filter(None, (module.resolve().built_static for module in games.values())), None)
     if static is not None:
         check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
@@ -143,15 +143,6 @@ def _serve(
                 _obey_stdin(site, running.stop)
 
         run(site.server, listen, static=static, ready=ready)
-
-
-def _declared(games: dict[str, Module]) -> Path | None:
-    """The files that the first game declares, if they are there."""
-    for module in games.values():
-        declared = module.resolve().static
-        if declared is not None and declared.is_dir():
-            return declared
-    return None
 
 
 def find_games(target: str | None, databases: list[str]) -> dict[str, Module]:

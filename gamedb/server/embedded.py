@@ -35,7 +35,7 @@ async def serve_database(
     stored = None if db.path is None else parse(db.path)
     file = Path(stored) if isinstance(stored, str) else None
     directory = Path(keys) if keys is not None else None if file is None else Path(f"{file}{KEYS_SUFFIX}")
-    pages = None if static is None else Path(static)
+    pages = db.module.built_static if static is None else Path(static)
     if pages is not None:
         check_directory(pages, *(path for path in (file, directory) if path is not None))
     hosted = Hosted(db, name=name, limits=limits)
@@ -45,11 +45,3 @@ async def serve_database(
         await serve(server, listen, static=pages, ready=ready)
     finally:
         hosted.logs.close()
-
-
-def _files(db: Database, static: str | os.PathLike[str] | None) -> Path | None:
-    """The files for browsers: those that were named, or what the module declares, if it is there."""
-    if static is not None:
-        return Path(static)
-    declared = db.module.static
-    return declared if declared is not None and declared.is_dir() else None

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
 from gamedb import Database, SchemaError, StorageError
@@ -74,6 +75,26 @@ def test_keys_and_data_among_the_static_files_are_refused(
         token, _ = asyncio.run(play(db))
         assert asyncio.run(play(db, token))[0] == token  # the keys lie beside the file, however that is named
     assert Path("public/arena.db.keys/0001.pem").exists()
+
+
+def test_the_files_that_a_module_declares_are_served_when_they_are_there(tmp_path: Path) -> None:
+    async def page(db: Database) -> str:
+        ready: asyncio.Future[Serving] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(db.serve("127.0.0.1:0", ready=ready.set_result))
+        url = (await ready).url
+        answer = await asyncio.to_thread(httpx.get, url)
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+        return answer.text
+
+    module, _ = arena()
+    module.static(tmp_path / "dist")
+    with Database(module) as db:
+        assert "It serves no page of a game" in asyncio.run(page(db))
+        (tmp_path / "dist").mkdir()
+        (tmp_path / "dist/index.html").write_text("the page")
+        assert asyncio.run(page(db)) == "the page"
 
 
 @pytest.mark.parametrize("listen", ["", "here", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000", "127.0.0.1:²"])

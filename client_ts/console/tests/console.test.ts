@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHROMIUM, GameServer, IMAGES, look, openBrowser, PHONE, type Looker } from './stage';
+import { CHROMIUM, eventually, GameServer, IMAGES, look, openBrowser, PHONE, type Looker } from './stage';
 
 const server = new GameServer(['village:module', '--database', 'arena=examples.arena.module:module']);
 let browser: Browser;
@@ -34,14 +34,6 @@ async function looking(act: (looker: Looker) => Promise<void>, options: BrowserC
   }
 }
 
-async function eventually(what: () => Promise<boolean>, ms = 20_000): Promise<void> {
-  const until = Date.now() + ms;
-  while (!(await what())) {
-    if (Date.now() > until) throw new Error(`this did not come to pass: ${what.toString()}`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
-
 const shot = (page: Page, name: string): Promise<Buffer> => page.screenshot({ path: join(IMAGES, `console-${name}.png`) });
 const lines = (page: Page): Locator => page.locator('.line[data-id]');
 const button = (page: Page, name: string): Locator => page.getByRole('button', { name, exact: true });
@@ -52,11 +44,6 @@ async function openNewest(looker: Looker, type: string): Promise<void> {
   await looker.to(`#/village/workflows?type=${type}`);
   await looker.page.locator('.line', { hasText: type }).first().click();
   await looker.page.locator('[data-testid=workflow]', { hasText: type }).waitFor();
-}
-
-async function sql(query: string): Promise<unknown[][]> {
-  const answer = await fetch(`${server.url}/v1/database/village/sql`, { method: 'POST', body: query, headers: { Authorization: `Bearer ${server.token}` } });
-  return ((await answer.json()) as { rows: unknown[][] }[])[0]!.rows;
 }
 
 describe.skipIf(CHROMIUM === undefined)('the console', () => {
@@ -109,6 +96,48 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await page.getByLabel('Search').fill('');
       await button(page, 'Failed 0').click();
       await page.getByText('No workflow is like that').waitFor();
+    }));
+
+  it('filters by age and by the next timer, as time goes on', () =>
+    looking(async ({ page, to }) => {
+      await page.clock.install();
+      await page.reload();
+      await server.call('workflow_start', 'ferry', { none: [] }, { none: [] }, '{"waits": "PT1H30M"}');
+      const types = async (): Promise<string> => (await lines(page).locator('.line-type').allInnerTexts()).map((text) => text.replace(/\W.*|manual/s, '')).sort().join();
+      await to('#/village/workflows');
+      await eventually(async () => (await lines(page).count()) === 8);
+      const [age, timer] = [page.getByLabel('Age', { exact: true }), page.getByLabel('Next timer')];
+      await timer.selectOption('Fired by hand');
+      await eventually(async () => (await types()) === 'bakery');
+      await timer.selectOption('No timer');
+      await eventually(async () => (await lines(page).count()) === 6 && !/bakery|ferry/.test(await types()));
+      await timer.selectOption('Overdue');
+      await page.getByText('No workflow is like that').waitFor();
+      await timer.selectOption('Due within');
+      const within = page.getByRole('textbox', { name: 'Due within' });
+      expect(await within.inputValue()).toBe('1h');
+      await page.getByText('No workflow is like that').waitFor();
+      await within.fill('soon');
+      await page.getByRole('alert').getByText('a duration').waitFor();
+      await within.fill('2h');
+      await eventually(async () => (await types()) === 'ferry');
+      expect(await page.getByRole('alert').count()).toBe(0);
+      await within.fill('1h');
+      await page.getByText('No workflow is like that').waitFor();
+      await page.clock.fastForward('01:00:00');
+      await eventually(async () => (await types()) === 'ferry');
+
+      // The address has it all, and it goes together with the other filters.
+      await to('#/village/workflows?age=younger:30m&timer=overdue&type=ferry');
+      await page.getByText('No workflow is like that').waitFor();
+      expect([await age.inputValue(), await timer.inputValue()]).toEqual(['younger', 'overdue']);
+      await age.selectOption('Older than');
+      await page.clock.fastForward('01:00:00');
+      await eventually(async () => (await types()) === 'ferry' && (await lines(page).innerText()).includes('late'));
+      expect(page.url()).toContain('age=older%3A30m&timer=overdue');
+      await page.getByRole('textbox', { name: 'Older than' }).fill('1d');
+      await button(page, 'Show all').click();
+      await eventually(async () => (await lines(page).count()) === 8);
     }));
 
   it('is used with keys alone', () =>
@@ -233,7 +262,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
         await field(page, 'name').fill(name);
         await field(page, 'at.x').fill(x);
         await button(page, 'Call').click();
-        await eventually(async () => (await sql(`SELECT id FROM house WHERE name = '${name}'`)).length === 1);
+        await eventually(async () => (await server.sql(`SELECT id FROM house WHERE name = '${name}'`)).length === 1);
       }
       await shot(page, 'calls');
       await to('#/village/tables/house');
@@ -293,7 +322,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
     await looker.page.getByLabel('SQL').fill('DELETE FROM house');
     await looker.page.keyboard.press('Control+Enter');
     await looker.page.getByRole('alert').getByText(/read|SELECT|DELETE/i).waitFor();
-    expect((await sql('SELECT count(*) FROM house'))[0]![0]).toBe(3);
+    expect((await server.sql('SELECT count(*) FROM house'))[0]![0]).toBe(3);
     await looker.close();
   });
 

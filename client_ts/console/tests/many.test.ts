@@ -4,7 +4,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quantile, readMetrics } from '../src/live/metrics';
-import { CHROMIUM, GameServer, look, openBrowser } from './stage';
+import { CHROMIUM, eventually, GameServer, look, openBrowser } from './stage';
 
 const COUNT = Number(process.env.CONSOLE_BENCH ?? 1500);
 const BATCH = 1000;
@@ -12,15 +12,6 @@ const KNOCKS = 400;
 const MEASURED = process.env.CONSOLE_BENCH !== undefined;
 const server = new GameServer(['village:module', '--log-level', 'warning']);
 let browser: Browser;
-
-async function call(name: string, ...args: number[]): Promise<void> {
-  const answer = await fetch(`${server.url}/v1/database/village/call/${name}?confirmed=false`, {
-    method: 'POST',
-    body: JSON.stringify(args),
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${server.token}` },
-  });
-  if (!answer.ok) throw new Error(await answer.text());
-}
 
 /** How long a step of one workflow takes the server at the median, in microseconds. */
 async function commitMicros(): Promise<number> {
@@ -30,7 +21,7 @@ async function commitMicros(): Promise<number> {
     return new Map(own.map(({ labels, value }) => [labels.le === '+Inf' ? Infinity : Number(labels.le), value]));
   };
   const before = await read();
-  for (let number = 0; number < KNOCKS; number += 1) await call('knock', 2);
+  for (let number = 0; number < KNOCKS; number += 1) await server.call('knock?confirmed=false', 2);
   return Math.round((quantile(await read(), before, 0.5) ?? 0) * 1e6);
 }
 
@@ -46,19 +37,11 @@ const heapBytes = async (page: Page): Promise<number> => {
   return usedSize;
 };
 
-async function eventually(what: () => Promise<boolean>, ms = 30_000): Promise<void> {
-  const until = Date.now() + ms;
-  while (!(await what())) {
-    if (Date.now() > until) throw new Error(`this did not come to pass: ${what.toString()}`);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
-
 beforeAll(async () => {
   if (CHROMIUM === undefined) return;
   await server.start();
   browser = await openBrowser();
-  for (let made = 0; made < COUNT; made += BATCH) await call('crowd', Math.min(BATCH, COUNT - made));
+  for (let made = 0; made < COUNT; made += BATCH) await server.call('crowd', Math.min(BATCH, COUNT - made));
 }, 600_000);
 
 afterAll(async () => {
@@ -67,6 +50,38 @@ afterAll(async () => {
 }, 60_000);
 
 describe.skipIf(CHROMIUM === undefined)('a list of many workflows', () => {
+  it('is filtered by the server, also by what moves with the time', { timeout: 240_000 }, async () => {
+    const { page, complaints, to, close } = await look(browser, server);
+    await page.clock.install();
+    await page.reload();
+    const list = page.getByRole('table', { name: 'Workflows' });
+    const counted = async (count: number): Promise<void> => {
+      const before = performance.now();
+      await eventually(async () => (await list.getAttribute('aria-rowcount').catch(() => null)) === `${count}` && (await page.locator('.line[data-id] .status').count()) > 0);
+      note(`filter ${new URL(page.url()).hash.split('?')[1]}`, { found: count, ms: Math.round(performance.now() - before) });
+    };
+    const anHour = COUNT / 100; // so many wait for a timer in an hour
+    await to('#/village/workflows?timer=within:2h');
+    await counted(anHour);
+    await to('#/village/workflows?timer=within:200h&entity=1025');
+    await counted(2 * anHour);
+    if (MEASURED) note('commit at the median, in microseconds', { console_on_a_filtered_list: await commitMicros() });
+    await to('#/village/workflows?timer=none&type=stall');
+    await counted(3 + COUNT - 4 * anHour);
+    await to('#/village/workflows?timer=hand');
+    await counted(1);
+    await to('#/village/workflows?age=younger:1h');
+    await counted(Number((await server.sql('SELECT count(*) FROM workflow'))[0]![0]));
+    await to('#/village/workflows?timer=overdue');
+    await page.getByText('No workflow is like that').waitFor();
+    await page.clock.fastForward('02:00:00');
+    await counted(anHour);
+    await to('#/village/workflows?age=younger:1h');
+    await page.getByText('No workflow is like that').waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
   it('comes at once, scrolls to any place, and stays small', { timeout: 240_000 }, async () => {
     const quiet = MEASURED ? await commitMicros() : 0;
     const { page, complaints, to, close } = await look(browser, server);
@@ -118,7 +133,7 @@ describe.skipIf(CHROMIUM === undefined)('a list of many workflows', () => {
     await page.getByLabel('Entity').fill('1007');
     await eventually(async () => Number(await list.getAttribute('aria-rowcount')) === COUNT / 50);
     await page.getByLabel('Entity').fill('');
-    await call('crowd', 1);
+    await server.call('crowd', 1);
     await eventually(async () => (await list.getAttribute('aria-rowcount')) === `${total + 1}`);
     expect(complaints).toEqual([]);
     await close();

@@ -54,6 +54,24 @@ export class GameServer {
     return /http:\S+\/console\/#token=\S+/.exec(this.output)?.[0] ?? '';
   }
 
+  /** Ask the village in SQL, as its owner. */
+  async sql(query: string): Promise<unknown[][]> {
+    const [answer] = (await (await this.post('sql', query)).json()) as { rows: unknown[][] }[];
+    return answer!.rows;
+  }
+
+  /** Call a reducer of the village, as its owner; `name?confirmed=false` does not wait for the disk. */
+  async call(name: string, ...args: unknown[]): Promise<void> {
+    await this.post(`call/${name}`, JSON.stringify(args));
+  }
+
+  private async post(path: string, body: string): Promise<Response> {
+    const headers = { Authorization: `Bearer ${this.token}`, 'Content-Type': 'application/json' };
+    const answer = await fetch(`${this.url}/v1/database/village/${path}`, { method: 'POST', body, headers });
+    if (!answer.ok) throw new Error(await answer.text());
+    return answer;
+  }
+
   /** Change the code of the village, as its author would. */
   edit(before: string, after: string): void {
     const path = join(this.directory, 'village.py');
@@ -97,6 +115,15 @@ export class GameServer {
   async close(): Promise<void> {
     await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Wait until something is so. */
+export async function eventually(what: () => Promise<boolean>, ms = 20_000): Promise<void> {
+  const until = Date.now() + ms;
+  while (!(await what())) {
+    if (Date.now() > until) throw new Error(`this did not come to pass: ${what.toString()}`);
+    await new Promise((done) => setTimeout(done, 50));
   }
 }
 

@@ -6,6 +6,7 @@ import { quantile, readMetrics } from '../src/live/metrics';
 import { deref, kindOf, kindText, readSchema, type Schema } from '../src/module/schema';
 import { fromSats, Invalid, parse, parseExact, parseSeconds, show } from '../src/module/values';
 import { readWait } from '../src/pages/workflow/wait';
+import { conditions, filterOf, isFiltered, matches, NO_FILTER, queryOf, type Filter } from '../src/pages/workflows/filter';
 import { draftOf, formOfShape, jsonText, pathInError, valueOf } from '../src/ui/form';
 
 const product = (fields: Record<string, object>): object => ({
@@ -146,5 +147,63 @@ describe('numbers of the server', () => {
     const after = new Map([[0.1, 10], [1, 20], [Infinity, 20]]);
     expect(quantile(after, before, 0.5)).toBeCloseTo(0.55);
     expect(quantile(after, after, 0.5)).toBeNull();
+  });
+});
+
+describe('the filter of the list of workflows', () => {
+  const filter = (query: string): Filter => filterOf(new URLSearchParams(query));
+  const NOW = Date.UTC(2026, 0, 2, 12);
+  const HOUR = 3_600_000;
+  const at = (ms: number): bigint => BigInt(ms) * 1000n;
+  const row = (createdAt: number, more = {}): object => ({ id: 7n, status: { tag: 'Suspended' }, workflow_type: 'patrol', current_step: 'sleep', test_mode: false, created_at: new Timestamp(at(createdAt)), ...more });
+
+  it.each([
+    'status=Failed&type=patrol&entity=7&q=sleep&age=older%3A1h+30m&timer=within%3A90s',
+    'age=younger%3A2d&timer=overdue',
+    'timer=none',
+    'timer=hand',
+    '',
+  ])('is in the address as %s', (query) => {
+    const found = Object.entries(queryOf(filter(query))).filter(([, text]) => text !== '');
+    expect(new URLSearchParams(found).toString()).toBe(query);
+    expect(isFiltered(filter(query))).toBe(query !== '');
+  });
+
+  it.each(['age=1h', 'age=older', 'age=older:soon', 'age=older:-1h', 'timer=within', 'timer=within:', 'timer=late'])('has nothing of %s', (query) => {
+    expect(filter(query)).toEqual(NO_FILTER);
+  });
+
+  it('asks the storage engine with the time of asking', () => {
+    expect(conditions(filter("type=it's&age=older:1h&timer=within:1d"), NOW)).toEqual([
+      "workflow_type = 'it''s'",
+      "created_at < '2026-01-02T11:00:00.000000Z'",
+      "NOT test_mode AND id IN (SELECT workflow_id FROM workflow_timer WHERE due_at < '2026-01-03T12:00:00.000000Z')",
+    ]);
+    expect(conditions(filter('age=younger:99999999d&timer=within:99999999d'), NOW).join()).toMatch(/>= '1970-01-01T.*< '9999-12-31T/);
+  });
+
+  it.each([
+    ['age=older:1h', NOW - HOUR - 1, undefined, true],
+    ['age=older:1h', NOW - HOUR, undefined, false],
+    ['age=younger:1h', NOW - HOUR, undefined, true],
+    ['age=younger:1h', NOW - HOUR - 1, undefined, false],
+    ['timer=within:1h', NOW, NOW + HOUR - 1, true],
+    ['timer=within:1h', NOW, NOW + HOUR, false],
+    ['timer=within:1h', NOW, NOW - HOUR, true],
+    ['timer=within:1h', NOW, undefined, false],
+    ['timer=overdue', NOW, NOW - 2001, true],
+    ['timer=overdue', NOW, NOW - 2000, false],
+    ['timer=none', NOW, undefined, true],
+    ['timer=none', NOW, NOW + 1, false],
+    ['timer=hand', NOW, NOW - HOUR, false],
+    ['age=older:1h&timer=none', NOW, undefined, false],
+  ])('%s: started at %d, timer at %d: %s', (query, createdAt, due, expected) => {
+    expect(matches(row(createdAt), filter(query), due === undefined ? undefined : at(due), NOW)).toBe(expected);
+  });
+
+  it('knows that timers of a manual workflow are fired by hand', () => {
+    const manual = row(NOW, { test_mode: true });
+    const ways = ['hand', 'overdue', 'within:1h', 'none'].map((timer) => matches(manual, filter(`timer=${timer}`), at(NOW - HOUR), NOW));
+    expect(ways).toEqual([true, false, false, false]);
   });
 });

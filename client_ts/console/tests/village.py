@@ -215,6 +215,19 @@ async def stall(ctx: WorkflowContext, init: Stall) -> str:
     return init.goods
 
 
+class FerryTimer(Timer):
+    LEAVES = "leaves"
+
+
+class Ferry(State):
+    waits: timedelta
+
+
+@workflow
+async def ferry(ctx: WorkflowContext, init: Ferry) -> None:
+    await timer(FerryTimer.LEAVES, after=init.waits)
+
+
 @workflow
 async def market_day(ctx: WorkflowContext) -> list[str]:
     return await gather(*[spawn(stall, Stall(goods)) for goods in ("cheese", "wool", "honey")])
@@ -226,14 +239,18 @@ async def almanac(ctx: WorkflowContext) -> str:
     return await call(forecast, day, attempts=9, backoff=timedelta(seconds=30))
 
 
-engine = install(module, [bakery, mill, stall, market_day, almanac], testing=True)
+engine = install(module, [bakery, mill, stall, ferry, market_day, almanac], testing=True)
 
 
 @module.reducer
 def crowd(ctx: ReducerContext, count: u32) -> None:
-    """Many workflows."""
+    """Many workflows: of a hundred, four wait for a timer, and one of these an hour."""
     for number in range(count):
-        engine.start(ctx, stall, Stall(f"goods {number}"), entity_id=1000 + number % 50)
+        entity_id = 1000 + number % 50
+        if number % 25:
+            engine.start(ctx, stall, Stall(f"goods {number}"), entity_id=entity_id)
+        else:
+            engine.start(ctx, ferry, Ferry(waits=timedelta(hours=1 + number % 100)), entity_id=entity_id)
 
 
 @module.reducer

@@ -20,6 +20,9 @@ export function countdown(ms: number): string {
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
+/** Timers that are due fire within moments; later than this they are late. */
+export const LATE_MS = 2000;
+
 export const millis = (micros: bigint): number => Number(micros / 1000n);
 
 export function Age({ micros, now }: { micros: bigint; now: number }) {
@@ -30,8 +33,8 @@ export function Countdown({ micros, everyMs = 1000 }: { micros: bigint; everyMs?
   const now = useNow(everyMs);
   const left = millis(micros) - now;
   return (
-    <time className={left < -2000 ? 'is-late' : ''} title={timeText(micros)}>
-      {left < -2000 ? `${roughly(left)} late` : countdown(left)}
+    <time className={left < -LATE_MS ? 'is-late' : ''} title={timeText(micros)}>
+      {left < -LATE_MS ? `${roughly(left)} late` : countdown(left)}
     </time>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { useDatabase } from '../../live/hooks';
 import { go, href } from '../../route';
 import { Dialog, Mistake } from '../../ui/parts';
-import { sqlText } from '../Workflows';
+import { sqlText } from '../workflows/filter';
 import { ShapeForm, useCall } from './actions';
 
 export function StartDialog({ type, onClose }: { type: string | null; onClose: () => void }) {

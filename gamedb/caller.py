@@ -25,7 +25,9 @@ class Caller:
             )
         self._db = db
         self.sender = sender
+        """Who this is: `ctx.sender` in what is called."""
         self.connection_id = connection_id
+        """`ctx.connection_id` in what is called; `None` when it comes over no connection."""
 
     @overload
     def call(self, reducer: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...

@@ -62,6 +62,7 @@ class CheckReport:
     def __init__(self, stored: StoredRows) -> None:
         self._stored = stored
         self.notes: list[str] = []
+        """The lines that were added."""
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:

@@ -61,6 +61,7 @@ class Commit:
         """Counts up by one from transaction to transaction that changes anything."""
         self._micros = micros
         self.caller = caller
+        """`ctx.sender` of the transaction."""
         self.reducer = reducer
         """The name of the function that ran; empty for a bare `db.transaction()`."""
         self._changed = changed

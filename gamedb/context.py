@@ -159,8 +159,11 @@ class ProcedureContext:
     ) -> None:
         self._runtime = runtime
         self.name = name
+        """The name of the procedure; commits of its transactions have it as `Commit.reducer`."""
         self.sender = sender
+        """Who called; the database's own identity for in-process calls and schedules."""
         self.connection_id = connection_id
+        """The connection that the call came over; `None` for in-process calls and schedules."""
 
     def share(self, other: ProcedureContext, name: str) -> None:
         """Become another face of `other` under a name of its own.
@@ -212,4 +215,6 @@ class ViewContext:
 
     def __init__(self, db: ReadTables, sender: Identity) -> None:
         self.db = db
+        """The tables, to read: `ctx.db[Player]`."""
         self.sender = sender
+        """Who looks."""

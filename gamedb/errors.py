@@ -27,8 +27,11 @@ class ConstraintError(GamedbError, ValueError):
     def __init__(self, table: str, column: str, value: object, message: str) -> None:
         super().__init__(message)
         self.table = table
+        """The name of the table."""
         self.column = column
+        """The column whose value is taken."""
         self.value = value
+        """The value that is taken."""
 
 
 class RowNotFound(GamedbError, LookupError):
@@ -87,6 +90,7 @@ class SchemaChangeRefused(StorageError):
     def __init__(self, message: str, differences: list[str]) -> None:
         super().__init__(message)
         self.differences = differences
+        """One text for each difference, with its remedy."""
 
 
 class WireError(GamedbError, ValueError):
@@ -102,6 +106,7 @@ class QueryError(GamedbError, ValueError):
     def __init__(self, message: str, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
+        """The character of the query text that it is about, from 0; `None` for the whole."""
 
 
 class TokenError(GamedbError):
@@ -114,6 +119,7 @@ class TokenError(GamedbError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+        """One of the words above, for programs."""
 
 
 class ConnectionLost(GamedbError, ConnectionError):

@@ -14,7 +14,9 @@ class HealthReport:
     def __init__(self, count: Callable[[type[Row], dict[str, Any]], int]) -> None:
         self._count = count
         self.numbers: dict[str, float] = {}
+        """What was told by `add`, by name."""
         self.problems: list[str] = []
+        """What is wrong; a database is healthy while this is empty."""
 
     def count(self, row: type[Row], **values: Any) -> int:
         """How many rows of a table have these values; of columns that `Module.count_rows` counts by."""

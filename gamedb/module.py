@@ -88,6 +88,7 @@ class Module:
         if not re.match(r"[a-z][a-z0-9_-]*\Z", name):
             raise SchemaError(f"module name {name!r}: use lower-case letters, digits, '_' and '-', a letter first")
         self.name = name
+        """As given."""
         self._tables: list[TableSchema] = []
         self._functions: list[Function] = []
         self._migrations: list[Migration] = []

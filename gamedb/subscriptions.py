@@ -57,6 +57,7 @@ class Subscription:
         self.prepare = prepare
         """Called right after a commit that touches the tables: what there is to deliver of it."""
         self.closed = False
+        """Whether `close` was called."""
         self._owner = owner
 
     def close(self) -> None:

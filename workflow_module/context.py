@@ -23,9 +23,13 @@ class WorkflowContext(ReducerContext):
     __slots__ = ("correlation_id", "entity_id", "parent_id", "workflow_id")
 
     workflow_id: int
+    """The id of this run, also of its row in `workflow`."""
     entity_id: int | None
+    """As given at the start: the entity of the game that the run is about."""
     correlation_id: str | None
+    """As given at the start: the same one joins this run instead of starting another."""
     parent_id: int | None
+    """The workflow that started this one as its child."""
 
     def set_attribute(self, name: str, value: str | int | float | bool | None) -> None:
         """Show `name` = `value` beside the workflow, for lists and filters; None removes it."""

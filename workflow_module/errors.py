@@ -16,8 +16,11 @@ class ChildError(Exception):
     def __init__(self, workflow_id: int, workflow_type: str, error: str) -> None:
         super().__init__(workflow_id, workflow_type, error)
         self.workflow_id = workflow_id
+        """The id of the child."""
         self.workflow_type = workflow_type
+        """The name of the child's workflow."""
         self.error = error
+        """The child's traceback or reason, as text."""
 
     def __str__(self) -> str:
         return f"workflow {self.workflow_id} ({self.workflow_type}): {self.error}"
@@ -40,9 +43,13 @@ class ProcedureFailed(Exception):
     def __init__(self, procedure: str, attempts: int, error_type: str, error: str) -> None:
         super().__init__(procedure, attempts, error_type, error)
         self.procedure = procedure
+        """The name of the procedure."""
         self.attempts = attempts
+        """How many attempts there were."""
         self.error_type = error_type
+        """The class name of what the last attempt raised."""
         self.error = error
+        """The text of what the last attempt raised."""
 
     def __str__(self) -> str:
         return f"{self.procedure} failed after {self.attempts} attempts: {self.error_type}: {self.error}"

@@ -104,7 +104,9 @@ class Handle(Arm[T_co], Generic[T_co], frozen=True, tag="handle"):
     """A started child: can be stored, awaited twice, and be an arm. The result is the child's."""
 
     workflow_id: int
+    """The id of the child."""
     workflow_type: str
+    """The name of its workflow."""
 
 
 class SelectWait(Arm[Any], frozen=True, tag="select"):

@@ -42,7 +42,9 @@ class Workflows:
         if not isinstance(db, Database):
             raise TypeError(f"Workflows takes an open Database, as in Workflows(Database(module)), not {db!r}")
         self.db = db
+        """The database."""
         self.engine: Engine = engine_of(db.module.functions)
+        """What `install` returned for its module."""
 
     def start(
         self,

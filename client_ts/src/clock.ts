@@ -9,6 +9,7 @@ const QUESTIONS = 3;
 /** After so long clocks may have drifted apart, or this computer may have slept. */
 const FRESH_MS = 30_000;
 
+/** The clock of the server that a client is connected to. */
 export class ServerClock {
   readonly #ask: () => Promise<Timestamp>;
   #offsetMs = 0;

@@ -30,6 +30,7 @@ class ClientTable(Generic[R]):
     def __init__(self, core: Core, name: str) -> None:
         self._core = core
         self.name = name
+        """The name of the table or view."""
         self._schema = core.remote.table(name).schema
         self._on_insert: list[Callable[[R], object]] = []
         self._on_update: list[Callable[[R, R], object]] = []

@@ -25,9 +25,13 @@ class Generation:
 
     def __init__(self, module: Resolved, language: Language, *, include_private: bool = False) -> None:
         self.module = module
+        """What the module and those that it includes declare."""
         self.language = language
+        """Which language is asked for; add nothing for others."""
         self.include_private = include_private
+        """Whether private tables and functions are wanted, too: `--include-private`."""
         self.files: dict[str, str] = {}
+        """Texts by path below the output directory."""
 
     def add(self, path: str, text: str) -> None:
         """Add a file, by its path below the output directory with `/` between its parts; its header is put on top.

@@ -44,6 +44,7 @@ class ModuleStateMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.sim = self.simulation(self.module)
+        """The simulation that the rules drive."""
         self._functions = self._callable()
 
     def _callable(self) -> list[Function]:

@@ -63,14 +63,18 @@ class Simulation:
         self, module: Module, *, seed: int | str = 0, start: datetime = START, limits: Limits | None = None
     ) -> None:
         self.module = module
+        """The game, as it was given or last deployed."""
         self.seed = seed
+        """What makes chance repeatable."""
         self.clock = ManualClock(start)
+        """The simulated time; `advance` moves it, and lets happen what falls due."""
         self.disk = Disk()
         self.lives = 0
         """How many processes there have been."""
         self.commits = 0
         """How many transactions have committed, over all lives."""
         self.invariants: list[Invariant] = []
+        """What must hold after every commit; `always` adds to it."""
         self.latency: Callable[[], float] = lambda: 0.0
         """How long messages of clients and of the server take, in seconds."""
         self.cut: Callable[[], int | None] = lambda: None
@@ -447,6 +451,7 @@ class SimulatedCaller:
     def __init__(self, sim: Simulation, sender: Identity) -> None:
         self._sim = sim
         self.identity = sender
+        """Who this is."""
 
     @overload
     def call(self, reducer: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...

@@ -25,7 +25,7 @@ BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash wheel page pictures console console-test test sdk check format fuzz crash bench clean
+.PHONY: help run demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -63,6 +63,11 @@ check: .venv/.ready client_ts/node_modules/.ready $(PAGE)/node_modules/.ready $(
 	@cd client_ts && npm run --silent check
 	@cd $(PAGE) && npm run --silent check
 	@cd $(CONSOLE) && npm run --silent check
+
+docs: .venv/.docs-ready ## Build the guides and the reference as a site: build/docs/index.html
+	@rm -rf build/docs
+	@$(PY) -m sphinx --quiet --fail-on-warning --conf-dir docs/site . build/docs
+	@echo "the site is in build/docs: open build/docs/index.html"
 
 format: .venv/.ready ## Format the code and fix what can be fixed
 	@$(PY) -m ruff format
@@ -113,6 +118,12 @@ clean: ## Remove what was built; data/ stays
 	echo "installing gamedb and its tools into .venv"; \
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch .venv/.ready
+
+# What builds the site. Only `make docs` needs it.
+.venv/.docs-ready: .venv/.ready
+	@echo "installing what builds the site into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch .venv/.docs-ready
 
 # The packages of the TypeScript side, just as package-lock.json says.
 client_ts/node_modules/.ready: $(wildcard client_ts/package*.json)

@@ -4,10 +4,14 @@ Python blocks of one file share their names, in order, and run as the main progr
 directory for all pages, as they do for a reader. A line `print(...)  # text` must print that text (up to ` ...` at
 its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
 line `...`). A block after the line `<!-- not run -->` is left alone.
+
+Docstrings are documentation, too: whatever is public has one, and what they show at a prompt is so.
 """
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import linecache
 import os
 import re
@@ -22,11 +26,13 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from docs.site import public
 from gamedb import unclosed
 from gamedb.cli import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *REFERENCE]
 BLOCK = re.compile(r"^(?P<skip><!-- not run -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -118,6 +124,52 @@ def test_commands_show_what_the_page_shows(page: Path, monkeypatch: pytest.Monke
             wanted, cut, _ = shown.rstrip().partition("\n...")
             output = result.output.rstrip()
             assert (output[: len(wanted)] if cut else output) == wanted, f"{page.name}: gamedb {command}"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    front = (ROOT / "docs" / "README.md").read_text()
+    listed = re.findall(r"^(?:\d+\.|-) \[[^\]]*\]\(([^)#]+)\)", front, re.MULTILINE)
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]]
+    assert [page for page in pages if page not in listed] == ["README.md"], "name the others in docs/README.md"
+
+
+def test_whatever_is_public_has_a_docstring() -> None:
+    assert public.undocumented() == []
+
+
+def test_whatever_is_public_is_in_the_reference() -> None:
+    shown = [
+        f"{package}.{name}"
+        for page in REFERENCE
+        for package, body in re.findall(r"^```{public} (\S+)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for name in body.split()
+    ]
+    assert sorted(shown) == sorted(f"{package}.{name}" for package in public.MODULES for name in public.names(package))
+
+
+@pytest.mark.parametrize("package", public.MODULES)
+def test_public_names_are_there_when_the_program_runs(package: str) -> None:
+    module = importlib.import_module(package)
+    assert [name for name in public.names(package) if not hasattr(module, name)] == []
+    assert set(getattr(module, "__all__", ())) <= set(public.names(package)) or package in public.FURTHER
+
+
+def test_what_is_said_not_to_be_promised_is_there() -> None:
+    assert [path for path in public.OPAQUE if public.find(path).path != path] == []
+    for path, names in public.INTERNAL.items():
+        assert [name for name in names.split() if not public.has(path, name)] == [], path
+
+
+def test_what_docstrings_show_at_a_prompt_is_so() -> None:
+    ran = 0
+    for path in public.published().values():
+        package, _, name = path.rpartition(".")
+        module = importlib.import_module(package)
+        for found in doctest.DocTestFinder().find(getattr(module, name), path, globs=dict(vars(module))):
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+            ran += runner.run(found).attempted
+            assert runner.failures == 0, found.name
+    assert ran > 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

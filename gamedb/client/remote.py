@@ -6,7 +6,7 @@ one, classes are made of the description.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -102,8 +102,16 @@ class Remote:
     def _add_table(self, table: Json, own: Resolved | None) -> None:
         name = table["source_name"]
         product = self._types.row(table["product_type_ref"])
-        keys = [list(product.fields)[number] for number in table["primary_key"]]
-        schema = _schema(name, product, keys[0] if len(keys) == 1 else None, event=table.get("is_event", False))
+        columns = list(product.fields)
+        keys = [columns[number] for number in table["primary_key"]]
+        unique = [[columns[number] for number in each["data"]["Unique"]["columns"]] for each in table["constraints"]]
+        schema = _schema(
+            name,
+            product,
+            keys[0] if len(keys) == 1 else None,
+            unique={only for only, *others in unique if not others},
+            event=table.get("is_event", False),
+        )
         mine = None if own is None else own.tables.get(name)
         if mine is not None:
             _compare(f"table {name!r}", product, _product_of(mine))
@@ -174,9 +182,11 @@ def _product_of(schema: TableSchema) -> ProductType:
     return ProductType(schema.row, {c.name: c.type for c in schema.columns}, set())
 
 
-def _schema(name: str, product: ProductType, key: str | None, *, event: bool = False) -> TableSchema:
+def _schema(
+    name: str, product: ProductType, key: str | None, *, unique: Collection[str] = (), event: bool = False
+) -> TableSchema:
     columns = tuple(
-        Column(name=column, type=kind, unique=column == key, default=msgspec.NODEFAULT)
+        Column(name=column, type=kind, unique=column == key or column in unique, default=msgspec.NODEFAULT)
         for column, kind in product.fields.items()
     )
     row = cast("type[Row]", product.cls)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gamedb import Database
+from gamedb import Database, Module, PrimaryKey, Row, Unique, u32, u64
 from gamedb.client import connect
 from gamedb.errors import (
     CallFailed,
@@ -121,6 +121,32 @@ def test_two_clients_without_the_module() -> None:
                 await other.call("leave", player_id=1)
                 assert (await anext(changes)).kind == "delete"
                 await until(lambda: len(one.table("player")) == 0)
+
+    run(scenario)
+
+
+def test_a_client_without_the_module_finds_rows_by_their_unique_columns() -> None:
+    guild = Module("guild")
+
+    class Member(Row):
+        id: PrimaryKey[u64]
+        name: Unique[str | None] = None
+        rank: u32 = 1
+
+    guild.table(public=True)(Member)
+
+    async def scenario() -> None:
+        with Database(guild) as db:
+            with db.transaction() as ctx:
+                ctx.db[Member].insert(Member(id=1, name="ann"))
+            async with served(db) as running, connect(running.url, "guild") as client:
+                await client.subscribe("SELECT * FROM member")
+                members = client.table("member")
+                found = members.find(name="ann")
+                assert found is not None
+                assert (found.id, members.find(name="ben")) == (1, None)
+                with pytest.raises(TransactionError, match=r"member.rank is not unique"):
+                    members.find(rank=1)
 
     run(scenario)
 

@@ -76,8 +76,9 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             due = scheduler.next_due()
             seconds = None if due is None else clock.wait_seconds(due)
             if seconds is None or seconds > 0:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), seconds)
+                with contextlib.suppress(TimeoutError):  # asyncio.wait_for of Python 3.11 may swallow a cancellation
+                    async with asyncio.timeout(seconds):
+                        await changed.wait()
             else:
                 scheduler.run_due(limit=LOOP_BATCH, pooled=True)
                 await asyncio.sleep(0)

@@ -153,7 +153,8 @@ class Follower:
         while True:
             if not self._lines and not self._ended:
                 try:
-                    await asyncio.wait_for(self._changed.wait(), seconds)
+                    async with asyncio.timeout(seconds):
+                        await self._changed.wait()
                 except TimeoutError:
                     yield b""
                     continue

@@ -244,6 +244,30 @@ def test_the_loop_fires_what_becomes_due_and_ends_when_cancelled(game: Game) -> 
     assert game.fired.empty()
 
 
+async def settle(turns: int) -> None:
+    """Let the loop go on for so many turns."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_the_loop_ends_when_it_is_cancelled_just_as_something_wakes_it(turns: int) -> None:
+    async def main() -> bool:
+        driver = asyncio.create_task(game.db.run_async())
+        await settle(10)
+        game.add(Ring(at=timedelta(days=2)))
+        await settle(10)  # it waits for two days
+        game.add(Ring(at=timedelta(days=1)))
+        await settle(turns)
+        driver.cancel()
+        await asyncio.wait({driver}, timeout=1)
+        return driver.cancelled()
+
+    game = Game(SystemClock())
+    with game.db:
+        assert asyncio.run(main())
+
+
 def test_the_loop_gives_way_while_much_is_due(game: Game) -> None:
     async def main() -> int:
         game.add(*[Ring(at=at(0)) for _ in range(1000)])

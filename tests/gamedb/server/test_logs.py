@@ -14,7 +14,7 @@ import pytest
 
 from gamedb import Database, ManualClock, StorageError
 from gamedb.server import logs as limits
-from gamedb.server.logs import Logs, TooManyFollowers
+from gamedb.server.logs import Follower, Logs, TooManyFollowers
 from tests.gamedb.server.http_game import Served, game
 
 
@@ -144,6 +144,26 @@ class TestFollowers:
                 return first
 
         assert json.loads(asyncio.run(follow())) == {"message": "hi"}
+
+    @pytest.mark.parametrize("turns", range(8))
+    def test_one_that_is_cancelled_just_as_something_comes_ends(self, logs: Logs, turns: int) -> None:
+        async def read(follower: Follower) -> None:
+            async for _ in follower.batches(60):
+                pass
+
+        async def follow() -> bool:
+            with logs.follow() as follower:
+                reader = asyncio.create_task(read(follower))
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # it waits
+                logs.add({"message": "hi"})
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                reader.cancel()
+                await asyncio.wait({reader}, timeout=1)
+                return reader.cancelled()
+
+        assert asyncio.run(follow())
 
     def test_a_slow_one_is_told_what_it_missed(self, logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "FOLLOWED_MAX", 10)

@@ -154,6 +154,7 @@ class Worker:
             bells.on_update(lambda _old, _new: self._news.set()),
             self._client.on_connect(self._news.set),
             self._client.on_connect(self._beat_now.set),
+            self._client.on_disconnect(lambda _: self._beat_now.set()),
         ]
         names = [f"SELECT * FROM workflow_queue WHERE name = {_quoted(queue)}" for queue in self._job.queues]
         await self._client.subscribe(
@@ -289,8 +290,12 @@ class Worker:
     # --- leases
 
     async def _beat(self) -> NoReturn:
-        """Say that this worker lives, several times a lease, and as soon as there is a connection again."""
+        """Say that this worker lives, several times a lease, and as soon as there is a connection again.
+
+        The error is that of a client that will have no connection any more.
+        """
         while True:
+            await self._client.wait_connected()
             pause = asyncio.ensure_future(self._sleep(self._job.lease_seconds / BEATS_A_LEASE))
             now = asyncio.ensure_future(self._beat_now.wait())
             try:

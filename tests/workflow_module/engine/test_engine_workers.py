@@ -467,6 +467,19 @@ def test_a_worker_goes_on_over_a_lost_connection_and_says_at_once_that_it_lives(
     run(scenario)
 
 
+def test_a_worker_that_will_never_be_connected_again_says_why_and_ends() -> None:
+    async def scenario() -> None:
+        worker = WorkerAtHand(game_with())
+        await until(lambda: worker.client.calls)  # it has asked for work, and there is none
+        worker.client.end(SchemaError("the server changed its tables"))
+        async with asyncio.timeout(20):
+            with pytest.raises(SchemaError, match="the server changed its tables"):
+                await worker.task
+        worker.client.close()
+
+    run(scenario)
+
+
 def test_answers_that_get_lost_are_asked_for_again_and_nothing_runs_twice() -> None:
     async def scenario() -> None:
         game = game_with()

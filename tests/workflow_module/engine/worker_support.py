@@ -60,6 +60,8 @@ class DirectClient:
         self._tables = {"pending_procedure": DirectTable(PendingProcedure, "id")}
         self._tables["workflow_queue"] = DirectTable(WorkflowQueue, "name")
         self._on_connect: list[Callable[[], object]] = []
+        self._on_disconnect: list[Callable[[Exception], object]] = []
+        self._end: Exception | None = None
         self._connected = asyncio.Event()
         self._connected.set()
         self._subscription = game.db.subscribe([PendingProcedure, WorkflowQueue], self._committed)
@@ -96,14 +98,28 @@ class DirectClient:
 
     async def wait_connected(self) -> None:
         await self._connected.wait()
+        if self._end is not None:
+            raise self._end
 
     def on_connect(self, callback: Callable[[], object]) -> Callable[[], None]:
         self._on_connect.append(callback)
         return lambda: self._on_connect.remove(callback)
 
+    def on_disconnect(self, callback: Callable[[Exception], object]) -> Callable[[], None]:
+        self._on_disconnect.append(callback)
+        return lambda: self._on_disconnect.remove(callback)
+
     def lose(self) -> None:
         """The connection breaks: nothing is heard or said."""
         self._connected.clear()
+        for callback in list(self._on_disconnect):
+            callback(ConnectionLost("it broke"))
+
+    def end(self, error: Exception) -> None:
+        """There will be no connection any more, for this reason."""
+        self.lose()
+        self._end = error
+        self._connected.set()
 
     def find(self) -> None:
         """There is a connection again."""

@@ -11,8 +11,7 @@ import threading
 from typing import Final
 
 from gamedb.clock import Clock
-from gamedb.errors import DatabaseClosed, StorageError
-from gamedb.scheduler import Scheduler
+from gamedb.scheduler import ENDED, Scheduler
 
 THREAD_BATCH: Final = 1000
 LOOP_BATCH: Final = 100
@@ -82,7 +81,7 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             else:
                 scheduler.run_due(limit=LOOP_BATCH, pooled=True)
                 await asyncio.sleep(0)
-    except (StorageError, DatabaseClosed) as error:
+    except ENDED as error:
         scheduler.report_end(error)
     finally:
         scheduler.off_wake(wake)

@@ -48,8 +48,13 @@ class Stored(Protocol):
 class Writing(Protocol):
     """Who brings commits to the storage, as it is needed here and by `transactions`."""
 
-    error: WriteFailed | None
-    blocked: bool
+    @property
+    def error(self) -> WriteFailed | None:
+        """The write that failed; nothing is accepted after it."""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a transaction should see `admit` before it starts."""
 
     @property
     def durable_tx_id(self) -> int:

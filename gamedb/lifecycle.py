@@ -53,8 +53,8 @@ def disconnect(db: Transactions, connection_id: ConnectionId) -> None:
         try:
             db.execute("client_disconnected", body, (), connection.identity, connection_id)
         except (Exception, SystemExit) as error:
-            db.report_failure("client_disconnected", error)
             db.execute("client_disconnected", forget, (), connection.identity, connection_id)
+            db.report_failure("client_disconnected", error)  # not before: if the database has ended, that was the error
 
 
 def end_lost(db: Transactions) -> None:

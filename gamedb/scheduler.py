@@ -37,6 +37,8 @@ ASYNC_PROCEDURES_MAX: Final = 1_000
 """How many scheduled async procedures run at once."""
 HEAP_CHECK_EVERY: Final = 256
 """After how many new entries the scheduler looks whether most of its heap is stale."""
+ENDED: Final = (DatabaseClosed, StorageError)
+"""What is raised when the database takes nothing any more: it was closed, or cannot write."""
 _LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
 
 Entry = tuple[int, int, int]
@@ -309,7 +311,7 @@ class Scheduler:
     def _run_in_thread(self, entry: Entry, row: Row, once: bool) -> None:
         try:
             self._run_procedure(entry, row, once, (BaseException,))
-        except DatabaseClosed:
+        except ENDED:
             pass  # the row is still there: it fires again when the database is opened
         except BaseException as error:  # nobody else looks at what a thread of the pool raises
             self._host.report_failure(self._functions[entry[2]].name, error)
@@ -320,7 +322,7 @@ class Scheduler:
             await self._host.run_procedure_async(function, (row,))
         except BaseException as error:
             self._host.report_failure(function.name, error)
-        with suppress(DatabaseClosed):  # the row is still there: it fires again when the database is opened
+        with suppress(*ENDED):  # the row is still there: it fires again when the database is opened
             self._procedure_ended(entry, once)
 
     def _run_procedure(self, entry: Entry, row: Row, once: bool, failures: tuple[type[BaseException], ...]) -> None:
@@ -355,7 +357,7 @@ class Scheduler:
         """Its driver has stopped: say so once. Most often the database takes nothing any more (a full disk, say)."""
         if self._closed and isinstance(error, DatabaseClosed):
             return
-        refused = isinstance(error, StorageError | DatabaseClosed)
+        refused = isinstance(error, ENDED)
         text = error if refused else repr(error)
         self._host.log.error("schedules stopped: %s", text, exc_info=None if refused else error)
 

@@ -57,6 +57,11 @@ class Core:
         self._awaited: set[int] = set()
         self._held: list[Event] = []
 
+    @property
+    def resuming(self) -> bool:
+        """Whether the rows are still those of the last connection, as not all query sets have been answered yet."""
+        return self._fresh is not None
+
     # --- what the shell asks for
 
     def subscribe(self, queries: Sequence[str]) -> QuerySet:

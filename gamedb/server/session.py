@@ -48,8 +48,9 @@ TRY_AGAIN: Final = 1013
 class Channel(Protocol):
     """The way to a client."""
 
-    paused: bool
-    """Whether the client does not keep up with what was written."""
+    @property
+    def paused(self) -> bool:
+        """Whether the client does not keep up with what was written."""
 
     def write(self, frame: bytes) -> None:
         """Send a frame that `Hub.frame` made."""
@@ -77,7 +78,11 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(GamedbError):
-    """A client that `client_connected` did not let in; the text is for it."""
+    """A client that was not let in; text and close code are for it."""
+
+    def __init__(self, text: str, code: int = POLICY) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class Session:
@@ -157,6 +162,9 @@ class Session:
         except ReducerError as error:
             raise Refused(str(error)) from None
         except (Exception, SystemExit) as error:
+            if self._db.failure is not None:
+                _log.warning("a client from %s could not be let in: %s", self.address, error)
+                raise Refused("the database takes no calls at the moment; try again later", TRY_AGAIN) from None
             self._db.report_failure("client_connected", error)
             raise Refused("the server could not let you in; its log says why") from None
         self._connected = True

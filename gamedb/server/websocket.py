@@ -19,7 +19,7 @@ from websockets.server import ServerProtocol
 
 from gamedb.server.opening import Opening, Refusal, opening
 from gamedb.server.server import Server
-from gamedb.server.session import FAILED, GOING_AWAY, POLICY, Refused, Session, shorten
+from gamedb.server.session import FAILED, GOING_AWAY, Refused, Session, shorten
 
 _log: Final = logging.getLogger("gamedb.server")
 _quiet: Final = logging.getLogger("gamedb.server.websocket")
@@ -172,7 +172,7 @@ class WebSocket(asyncio.Protocol):
         try:
             session.open()
         except Refused as error:
-            self.close(POLICY, str(error))
+            self.close(error.code, str(error))
             return
         self._session = session
         self._resume_reading()

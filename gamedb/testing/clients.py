@@ -1,22 +1,22 @@
 """Clients in a simulation: real sessions, the real hub and codecs, and the core of the Python client, without sockets.
 
-What one side writes reaches the other in order, after a latency in simulated time that is zero by default.
+What one side writes reaches the other in order, after a latency in simulated time that is zero by default. A client can
+stop reading, and one that was cut off comes back after a while, as the real one does.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
 from gamedb.client.cache import Change
 from gamedb.client.core import Core
 from gamedb.client.events import Applied, Ended, Event, Opened, QuerySet, Settled, State
-from gamedb.client.remote import Remote
 from gamedb.client.tables import ClientTable
-from gamedb.codegen.module_def import module_def
-from gamedb.errors import ConnectionLost, GamedbError, QueryError
+from gamedb.errors import CallFailed, ConnectionLost, GamedbError, QueryError
 from gamedb.query import Catalog, Matcher
 from gamedb.schema import Row
 from gamedb.server.endpoints import Endpoints
@@ -38,6 +38,10 @@ R = TypeVar("R", bound=Row)
 TOKEN: Final = "simulated"
 PATIENCE: Final = timedelta(hours=1)
 """How much simulated time a client waits for an answer."""
+RETRY_SECONDS: Final = 1.0
+"""The pause before a client that was cut off connects again."""
+BUFFERED_BYTES_MAX: Final = 16 << 10
+"""From how many bytes on that it has not read, a client does not keep up."""
 
 
 class Gate:
@@ -72,21 +76,49 @@ class Gate:
 class Line:
     """One connection, as a session sees it and as its client does."""
 
-    paused = False
-
     def __init__(self, client: SimulatedClient, gate: Gate, latency: Callable[[], float]) -> None:
         self._client = client
         self._gate = gate
         self._latency = latency
         self._down_at = self._up_at = 0.0
+        self._under_way = 0
+        self._unread: deque[bytes] = deque()
+        self._unread_bytes = 0
         self.session: Session | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the client does not keep up with what was written."""
+        return self._unread_bytes > BUFFERED_BYTES_MAX
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, nor waits on either side."""
+        session = self.session
+        return not (self._under_way or self._unread) and session is not None and session.idle and not session.marked
 
     def write(self, frame: bytes) -> None:
         """Send a frame to the client."""
         if not self._gate.db.dead:
             if self._client.confirmed:
                 self._client.sim.disk.rely()
-            self._down_at = self._deliver(self._down_at, self._client.receive, self, frame)
+            self._unread_bytes += len(frame)
+            self._down_at = self._deliver(self._down_at, self._take, frame)
+
+    def _take(self, frame: bytes) -> None:
+        self._unread.append(frame)
+        if self._client.reading:
+            self.read()
+
+    def read(self) -> None:
+        """Let the client have what has come."""
+        was_paused = self.paused
+        while self._unread:
+            frame = self._unread.popleft()
+            self._unread_bytes -= len(frame)
+            self._client.receive(self, frame)
+        if was_paused and not self.paused and self.session is not None:
+            self.session.flush()
 
     def send(self, payload: bytes) -> None:
         """Send messages to the server."""
@@ -95,8 +127,13 @@ class Line:
     def _deliver(self, last: float, function: Callable[..., None], *arguments: Any) -> float:
         """In order, whatever the latencies are."""
         at = max(last, self._gate.loop.time() + self._latency())
-        self._gate.loop.call_at(at, function, *arguments)
+        self._under_way += 1
+        self._gate.loop.call_at(at, self._delivered, function, *arguments)
         return at
+
+    def _delivered(self, function: Callable[..., None], *arguments: Any) -> None:
+        self._under_way -= 1
+        function(*arguments)
 
     def _arrive(self, payload: bytes) -> None:
         if self.session is not None:
@@ -150,10 +187,12 @@ class SimulatedClient:
         """Its connection, another one after each loss; `None` before the first."""
         self.error: GamedbError | None = None
         """Why there is no connection; `None` while there is one."""
+        self.reading = True
+        """Whether it takes in what the server sends."""
         self.changes: deque[Change[Any]] = deque(maxlen=100_000)
         """What happened to the rows here, in order."""
         self._reconnects = reconnects
-        self._core = Core(self._remote())
+        self._core = Core(sim.described())
         self._tables: dict[str, ClientTable[Any]] = {}
         self._answers: dict[int, Answer] = {}
         self._subscribed: dict[QuerySet, Answer] = {}
@@ -161,16 +200,32 @@ class SimulatedClient:
 
     # --- the connection
 
-    def _remote(self) -> Remote:
-        return Remote(module_def(self.sim.db.module), self.sim.module)
-
     @property
     def connected(self) -> bool:
         """Whether the server has greeted it."""
         return self._core.ready
 
+    @property
+    def up_to_date(self) -> bool:
+        """Whether its rows are those that there are now: it is connected, and nothing is under way."""
+        line = self._line
+        return line is not None and self.connected and not self._core.resuming and line.idle
+
+    def stop_reading(self) -> None:
+        """Take in nothing of what the server sends: it piles up there, until the server hangs up."""
+        self.reading = False
+
+    def read_on(self) -> None:
+        """Take in what has come meanwhile, and what comes."""
+        self.reading = True
+        if self._line is not None:
+            self._line.read()
+        self.sim.settle()
+
     def connect(self) -> None:
         """Open a connection. `Refused` when `client_connected` does not let it in."""
+        if self._line is not None:
+            return
         gate = self.sim.gate
         number = self.sim.next_connection()
         line = Line(self, gate, self.sim.latency)
@@ -186,17 +241,18 @@ class SimulatedClient:
         try:
             line.session.open()
         except GamedbError as error:
-            self._line, self.error = None, error
-            raise
+            down = self.sim.db.failure is not None
+            self._line, self.error = None, ConnectionLost(str(error)) if down else error
+            raise self.error from None
 
     def disconnect(self) -> None:
         """Hang up."""
         line, self._line = self._line, None
         if line is not None and line.session is not None:
             session, line.session = line.session, None
-            session.end()
-            self._lost(ConnectionLost("this client has hung up; connect() again"))
-            self.sim.settle()
+            self._lost(GamedbError("this client has hung up; connect() again"))
+            with suppress(ConnectionLost):  # the process died of it, and has begun anew
+                self.sim.act(session.end)
 
     def died(self) -> None:
         """The process of the server has died. For the simulation."""
@@ -208,19 +264,26 @@ class SimulatedClient:
         """The server is back. For the simulation."""
         if self._line is not None or not self._reconnects or not isinstance(self.error, ConnectionLost):
             return
-        if differences := self._core.remote.differences(self._remote()):
+        if differences := self._core.remote.differences(self.sim.described()):
             self.error = GamedbError(f"the server changed its {', '.join(differences)}; make a new client")
             return
         try:
             self.connect()
+        except ConnectionLost:
+            self._try_later()
         except GamedbError as error:
             self.error = error
+
+    def _try_later(self) -> None:
+        if self._reconnects:
+            self.sim.loop.call_later(RETRY_SECONDS, self.returns)
 
     def closed(self, line: Line, code: int, reason: str) -> None:
         """The server has closed the connection. For its line."""
         if line is self._line:
             self._line = None
             self._lost(ConnectionLost(f"the connection was closed: {code} {reason}".rstrip()))
+            self._try_later()
 
     def _lost(self, error: GamedbError) -> None:
         self.error = error
@@ -328,4 +391,6 @@ class SimulatedClient:
     def _finish(self, answer: Answer) -> Any:
         self._send()
         self.sim.run_until(lambda: answer.done, within=PATIENCE)
+        if isinstance(answer.error, CallFailed) and self.sim.supervised and self.sim.disk.failure is not None:
+            raise ConnectionLost(f"the server is about to be started again: {answer.error}")
         return answer.result()

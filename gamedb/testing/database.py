@@ -11,6 +11,7 @@ from gamedb.clock import ManualClock
 from gamedb.context import ReducerContext
 from gamedb.database import Database
 from gamedb.durability import Durability
+from gamedb.errors import WriteFailed
 from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.procedures import run_async
@@ -35,6 +36,7 @@ class SimulatedDatabase(Database):
         self.run_to_end: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
         """Runs a coroutine to its end, letting simulated time pass."""
         self._seen_tx_id = 0
+        self._schedules_stopped = False
         super().__init__(module, clock=clock, seed=seed, quiet=True, slow_reducer=timedelta.max)
         self._seen_tx_id = self.last_tx_id
         self._scheduler.run_procedures_in(LoopCalls(loop), LoopTasks(loop))
@@ -44,11 +46,18 @@ class SimulatedDatabase(Database):
 
     def next_due_micros(self) -> int | None:
         """When the next scheduled row fires."""
-        return self._scheduler.next_due()
+        return None if self._schedules_stopped else self._scheduler.next_due()
 
     def fire_due(self, limit: int) -> int:
-        """Fire what is due; procedures go to the loop. How many rows fired."""
-        return self._scheduler.run_due(limit=limit, pooled=True)
+        """Fire what is due; procedures go to the loop. How many rows fired. After a failed write, schedules stop."""
+        if self._schedules_stopped:
+            return 0
+        try:
+            return self._scheduler.run_due(limit=limit, pooled=True)
+        except WriteFailed as error:  # as for `drivers.drive`
+            self._schedules_stopped = True
+            self._scheduler.report_end(error)
+            return 0
 
     def run_procedure(
         self,
@@ -76,6 +85,11 @@ class SimulatedDatabase(Database):
         if self.last_tx_id != self._seen_tx_id and not self._closed:
             self._seen_tx_id = self.last_tx_id
             self.on_commit()
+
+    def report_failure(self, name: str, error: BaseException) -> None:
+        """What a process that has died would have said, nobody hears."""
+        if not self.dead:
+            super().report_failure(name, error)
 
     def __del__(self) -> None:
         """Nothing real is left open."""

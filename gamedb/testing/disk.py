@@ -1,7 +1,8 @@
 """`Disk`: what a simulated process leaves behind when it dies. It records each commit, and knows which are written.
 
 A crash may cut at any commit that nobody relies on yet: those that were flushed, or told to a client as confirmed,
-stay. The rows are kept as they are; how they become SQL is tested where that is done, and `convert` uses it.
+stay. Writing can be made to fail, as on a full disk: nothing is written any more until another process begins. The rows
+are kept as they are; how they become SQL is tested where that is done, and `convert` uses it.
 """
 
 from __future__ import annotations
@@ -49,15 +50,28 @@ class Disk:
         """Whether nothing is written until `write`."""
         self.delay_seconds = 0.0
         """How long a commit takes to be written."""
+        self.failing: str | None = None
+        """Why writing fails from now on, in the words of an operating system; `None` while it does not."""
+        self.failure: WriteFailed | None = None
+        """The write of this life that failed: it was the last."""
+        self.failures = 0
+        """How many there were, over all lives."""
+        self.on_failure: Callable[[], object] = lambda: None
+        """Called when a write has failed."""
+        self._attempted_tx_id = 0
         self._callbacks: deque[tuple[int, Callable[[WriteFailed | None], None]]] = deque()
         self.later: Callable[[float, Callable[[], None]], object] = lambda _seconds, _callback: None
         """Calls back in simulated time."""
 
     @property
     def boundaries(self) -> list[int]:
-        """The commits at which a crash can cut: what comes after it is lost."""
+        """The commits at which a crash can cut: what comes after it is lost.
+
+        What a failed write was about may be there or not: a disk that fails to sync may have it all the same.
+        """
         first = max(self.relied_tx_id, self.kept_tx_id)
-        return [first, *(tx_id for tx_id, _ in self.recorded if tx_id > first)]
+        last = self.submitted_tx_id if self.failure is None else self._attempted_tx_id
+        return [first, *(tx_id for tx_id, _ in self.recorded if first < tx_id <= last)]
 
     def submit(self, tx_id: int, changes: Changes) -> None:
         """Record a commit."""
@@ -74,22 +88,43 @@ class Disk:
             self.write(tx_id)
 
     def write(self, tx_id: int | None = None) -> None:
-        """Commits up to this one (by default all) are on disk."""
-        self.durable_tx_id = max(self.durable_tx_id, self.submitted_tx_id if tx_id is None else tx_id)
+        """Commits up to this one (by default all) are on disk; unless writing fails."""
+        wanted = self.submitted_tx_id if tx_id is None else tx_id
+        if wanted <= self.durable_tx_id or self.failure is not None:
+            return
+        if self.failing is not None:
+            self._fail(wanted)
+            return
+        self.durable_tx_id = wanted
         while self._callbacks and self._callbacks[0][0] <= self.durable_tx_id:
             _, callback = self._callbacks.popleft()
             self.rely()
             callback(None)
+
+    def _fail(self, tx_id: int) -> None:
+        self.failure = self.refusal()
+        self.failures += 1
+        self._attempted_tx_id = tx_id
+        callbacks, self._callbacks = self._callbacks, deque()
+        for _, callback in callbacks:
+            callback(self.failure)
+        self.on_failure()
+
+    def refusal(self) -> WriteFailed:
+        """What is said of a write that fails."""
+        return WriteFailed(f"the simulated disk: writing failed ({self.failing}); nothing more is accepted")
 
     def rely(self, tx_id: int | None = None) -> None:
         """Somebody has been told that this (by default all that is written) is on disk."""
         self.relied_tx_id = max(self.relied_tx_id, self.durable_tx_id if tx_id is None else tx_id)
 
     def when_durable(self, tx_id: int, callback: Callable[[WriteFailed | None], None]) -> None:
-        """Call back when a commit is written."""
+        """Call back when a commit is written, or never will be."""
         if tx_id <= self.durable_tx_id:
             self.rely(tx_id)
             callback(None)
+        elif self.failure is not None:
+            callback(self.failure)
         else:
             self._callbacks.append((tx_id, callback))
 
@@ -105,7 +140,8 @@ class Disk:
                     table[key] = after
 
     def cut(self, tx_id: int) -> None:
-        """The process died: this commit is the last that is on disk."""
+        """The process has ended: this commit is the last that is on disk. What was wrong with the disk is mended."""
+        self.failing = self.failure = None
         while self.recorded and self.recorded[0][0] <= tx_id:
             self._keep()
         self.recorded.clear()
@@ -161,6 +197,8 @@ class DiskStorage(Stored):
 
     def write_sequences(self, sequences: Mapping[str, int]) -> None:
         """Numbers are reserved at once, as before any commit that uses them."""
+        if self._disk.failing is not None:
+            raise self._disk.refusal()
         self._disk.sequences.update(sequences)
 
     def close(self) -> None:
@@ -172,10 +210,18 @@ class DiskWriter(Writing):
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self.error = None
-        self.blocked = False
         self.dead = False
         """Whether the process that it is of has died."""
+
+    @property
+    def error(self) -> WriteFailed | None:
+        """The write that failed."""
+        return self._disk.failure
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a transaction should see `admit` before it starts."""
+        return self._disk.failure is not None
 
     @property
     def durable_tx_id(self) -> int:
@@ -193,11 +239,14 @@ class DiskWriter(Writing):
             self._disk.submit(tx_id, changes)
 
     def admit(self) -> None:
-        """There is room."""
+        """There is room, unless writing has failed."""
+        if self._disk.failure is not None:
+            raise self._disk.failure.with_traceback(None)
 
     def flush(self, *, timeout: float | None = None) -> None:
         """Write everything."""
         self._disk.write()
+        self.admit()
         self._disk.rely()
 
     def when_durable(self, tx_id: int, callback: Callable[[WriteFailed | None], None]) -> None:

@@ -12,6 +12,7 @@ Each run is a list of decisions. One that fails is shortened by leaving decision
 from __future__ import annotations
 
 import inspect
+import logging
 import traceback
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
@@ -33,8 +34,6 @@ DECISIONS_MAX: Final = 500
 """How many decisions a run has at most; actors that are not done by then are not waited for."""
 REPLAYS_MAX: Final = 300
 """How many shorter runs are tried before the shortest so far is shown."""
-LINGER_SECONDS: Final = 3600.0
-"""How much time passes at the end, for what was begun to come to its end."""
 PASS_SECONDS_MAX: Final = 3600.0
 """How far at most time passes until something is due: retentions should not be over all the time."""
 LATENCY_SECONDS_MAX: Final = 0.5
@@ -73,6 +72,22 @@ class Die(msgspec.Struct, frozen=True, tag=True):
         return f"the process dies {when}, and loses {lost}"
 
 
+class Fail(msgspec.Struct, frozen=True, tag=True):
+    """Writing to disk fails from now on. So long after it first has, the process is started again.
+
+    Of what was not written by then, at most `lost` commits are not there.
+    """
+
+    seconds: float
+    lost: int
+
+    def __str__(self) -> str:
+        lost = f"{self.lost} commit(s) that nobody relied on" if self.lost else "nothing"
+        return (
+            f"the next write to disk fails; {self.seconds:g} s later the process is started again, and has lost {lost}"
+        )
+
+
 class Slow(msgspec.Struct, frozen=True, tag=True):
     """From now on the disk takes so long for each commit."""
 
@@ -91,7 +106,16 @@ class Jitter(msgspec.Struct, frozen=True, tag=True):
         return "messages and procedures take random times from now on"
 
 
-Decision = Act | Pass | Die | Slow | Jitter
+Decision = Act | Pass | Die | Fail | Slow | Jitter
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """How much may go wrong in a run, and how long it lasts."""
+
+    crashes: int
+    disk_errors: int
+    linger_seconds: float
+    """How much time passes at the end, for what was begun to come to its end."""
 
 
 class Run(Generic[SimT]):
@@ -106,7 +130,8 @@ class Run(Generic[SimT]):
         """What has been decided so far."""
         self._actors: dict[str, Generator[Any, None, None]] = {}
         self._at_end: list[Invariant] = []
-        self._deaths: list[Die] = []
+        self._lost = 0
+        """Of what nobody relies on, how many commits the next death loses."""
         sim.invariants.extend(invariants)
 
     def actor(self, function: Actor) -> Actor:
@@ -156,12 +181,15 @@ class Run(Generic[SimT]):
                     sim.advance(seconds)
                 elif due is not None:
                     sim.advance(min(max((due - sim.now).total_seconds(), 0.0), PASS_SECONDS_MAX))
-            case Die(commits, _):
-                self._deaths.append(decision)
+            case Die(commits, lost):
+                self._lost = lost
                 if commits < 0:
                     sim.crash(at=self._cut())
                 else:
                     sim.crash_after(commits)
+            case Fail(seconds, lost):
+                self._lost = lost
+                sim.fail_disk(restart_after=seconds)
             case Slow(seconds):
                 sim.disk.delay_seconds = seconds
             case Jitter(seed):
@@ -181,17 +209,18 @@ class Run(Generic[SimT]):
 
     def _cut(self) -> int:
         """Where the disk is cut when the process dies."""
-        lost = self._deaths[-1].lost if self._deaths else 0
         boundaries = self.sim.boundaries
-        return boundaries[max(0, len(boundaries) - 1 - lost)]
+        return boundaries[max(0, len(boundaries) - 1 - self._lost)]
 
-    def finish(self) -> None:
+    def finish(self, linger_seconds: float) -> None:
         """Let everything come to its end, without more faults, and check that."""
         sim = self.sim
         sim.db.commits_left = None
         sim.disk.delay_seconds = 0.0
+        if sim.disk.failure is None:
+            sim.disk.failing = None
         sim.disk.write()
-        sim.advance(LINGER_SECONDS)
+        sim.advance(linger_seconds)
         for check in self._at_end:
             if check(sim) is False:
                 raise AssertionError(f"{getattr(check, '__name__', check)} does not hold at the end")
@@ -210,6 +239,9 @@ class Explored(msgspec.Struct, frozen=True):
     seeds: int
     commits: int
     crashes: int
+    """How often a process ended, by itself or after a failed write."""
+    disk_errors: int
+    """How often a write failed."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -238,20 +270,22 @@ def explore(
     *,
     seeds: int | Iterable[int],
     invariants: Sequence[Invariant],
-    crashes: int,
+    bounds: Bounds,
     shrink: bool,
 ) -> Explored:
-    """What `Simulation.explore` does. `crashes`: how often the process dies in a run, at most."""
-    commits = deaths = count = 0
+    """What `Simulation.explore` does."""
+    commits = deaths = failed_writes = count = 0
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
-        run, failure = _run(sim, scenario, invariants, seed, partial(_decide, seed=seed, crashes=crashes))
+        run, failure = _run(sim, scenario, invariants, seed, bounds, partial(_decide, seed=seed, bounds=bounds))
         count, commits, deaths = count + 1, commits + run.sim.commits, deaths + run.sim.lives - 1
+        failed_writes += run.sim.disk.failures
         if failure is not None:
             decisions, error = failure.decisions, failure.error
             if shrink:
-                decisions, error = _shrunk(sim, scenario, invariants, seed, failure)
-            raise ExplorationFailed(seed, decisions, error, _told(scenario, seed, decisions, error)) from error
-    return Explored(count, commits, deaths)
+                decisions, error = _shrunk(sim, scenario, invariants, seed, bounds, failure)
+            text = _told(scenario, seed, bounds, decisions, error)
+            raise ExplorationFailed(seed, decisions, error, text) from error
+    return Explored(count, commits, deaths, failed_writes)
 
 
 def _run(
@@ -259,31 +293,33 @@ def _run(
     scenario: Scenario[SimT],
     invariants: Sequence[Invariant],
     seed: int,
+    bounds: Bounds,
     play: Callable[[Run[SimT]], None],
 ) -> tuple[Run[SimT], Failure | None]:
     run = Run(sim.fresh(seed), invariants)
-    log = run.sim.db.log
-    level = log.level
-    log.setLevel("CRITICAL")  # of failures of games there will be many
+    logs = [run.sim.db.log, logging.getLogger("gamedb.server")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)  # of failures of games, and of what comes of faults, there will be many
     try:
         run.begin(scenario)
         play(run)
-        run.finish()
+        run.finish(bounds.linger_seconds)
     except Exception as error:
         return run, Failure(error, run.decisions)
     finally:
-        log.setLevel(level)
         run.close()
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
     return run, None
 
 
-def _decide(run: Run[SimT], seed: int, crashes: int) -> None:
+def _decide(run: Run[SimT], seed: int, bounds: Bounds) -> None:
     """Chance decides, until all actors are done."""
     chance = Random(f"{seed}/decisions")
     if chance.random() < 0.7:
         run.apply(Jitter(f"{seed}/jitter"))
-    deaths = 0
-    idle = 0
+    deaths = disk_errors = idle = 0
     for _ in range(DECISIONS_MAX):
         waiting = run.waiting
         if not waiting:  # give what they began a while to go wrong
@@ -297,15 +333,23 @@ def _decide(run: Run[SimT], seed: int, crashes: int) -> None:
             run.apply(
                 Pass(chance.choice((None, None, round(chance.uniform(0, 3), 3), round(chance.uniform(0, 60), 2))))
             )
-        elif kind < 0.93 and deaths < crashes:
+        elif kind < 0.93 and deaths < bounds.crashes:
             deaths += 1
             run.apply(Die(chance.choice((-1, -1, 0, 0, 1, 2, 5)), chance.choice((0, 0, 1, 2, 5))))
+        elif 0.93 <= kind < 0.97 and disk_errors < bounds.disk_errors:
+            disk_errors += 1
+            run.apply(Fail(chance.choice((0.0, 2.0, 30.0)), chance.choice((0, 0, 1, 5))))
         elif kind > 0.97:
             run.apply(Slow(chance.choice((0.0, 0.0, 0.02, 1.0))))
 
 
 def _shrunk(
-    sim: SimT, scenario: Scenario[SimT], invariants: Sequence[Invariant], seed: int, failure: Failure
+    sim: SimT,
+    scenario: Scenario[SimT],
+    invariants: Sequence[Invariant],
+    seed: int,
+    bounds: Bounds,
+    failure: Failure,
 ) -> tuple[list[Decision], BaseException]:
     errors: dict[tuple[Decision, ...], BaseException] = {tuple(failure.decisions): failure.error}
 
@@ -314,7 +358,7 @@ def _shrunk(
             for decision in decisions:
                 run.apply(decision)
 
-        _, found = _run(sim, scenario, invariants, seed, play)
+        _, found = _run(sim, scenario, invariants, seed, bounds, play)
         if found is None or type(found.error) is not type(failure.error):
             return False
         errors[tuple(decisions)] = found.error
@@ -324,7 +368,7 @@ def _shrunk(
     return decisions, errors[tuple(decisions)]
 
 
-def _told(scenario: Any, seed: int, decisions: Sequence[Decision], error: BaseException) -> str:
+def _told(scenario: Any, seed: int, bounds: Bounds, decisions: Sequence[Decision], error: BaseException) -> str:
     name = getattr(scenario, "__name__", "scenario")
     steps = [f"  {number}. {decision}" for number, decision in enumerate(decisions, 1)] or ["  (nothing happens)"]
     where = traceback.extract_tb(error.__traceback__)[-1:]
@@ -334,7 +378,7 @@ def _told(scenario: Any, seed: int, decisions: Sequence[Decision], error: BaseEx
             f"{name} fails with seed {seed}: {type(error).__name__}: {error}{place}",
             "the shortest run that was found:",
             *steps,
-            f"then {LINGER_SECONDS:g} s pass",
+            f"then {bounds.linger_seconds:g} s pass",
             f"repeat it with explore({name}, seeds=[{seed}])",
         ]
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 
 from gamedb.clock import ManualClock
 from gamedb.columns import from_micros
-from gamedb.errors import ConnectionLost, DatabaseClosed, GamedbError
+from gamedb.errors import ConnectionLost, DatabaseClosed, GamedbError, WriteFailed
 from gamedb.identity import identity_of
 from gamedb.module import Module
 from gamedb.schema import Row
@@ -27,6 +27,7 @@ from gamedb.testing.loop import SimulatedLoop
 from gamedb.types import Identity
 
 if TYPE_CHECKING:
+    from gamedb.client.remote import Remote
     from gamedb.server.limits import Limits
     from gamedb.testing.clients import Gate, SimulatedClient
     from gamedb.testing.exploring import Explored, Scenario
@@ -42,6 +43,9 @@ MOVES_MAX: Final = 100_000
 """How often `run_until` moves the clock at most: once in a simulated second is a day."""
 FIRINGS_MAX: Final = 100_000
 """How much may happen without time passing."""
+LINGER: Final = timedelta(hours=1)
+"""How much time passes at the end of a run of `explore` by default."""
+DISK_FULL: Final = "No space left on device"
 
 Invariant = Callable[[Any], object]
 """Takes the simulation; raises, or gives False, when something is wrong."""
@@ -81,6 +85,8 @@ class Simulation:
         """After a death by itself: at which commit the disk is cut; `None`: after the last that is written."""
         self.confirms = False
         """Whether calls return only when they are on disk, so that no crash undoes them."""
+        self.supervised = False
+        """Whether somebody starts the process again when it cannot write any more (`fail_disk`)."""
         self.broken: BaseException | None = None
         """The first invariant that did not hold."""
         self._start = start
@@ -88,6 +94,7 @@ class Simulation:
         self._clients: list[SimulatedClient] = []
         self._connections = 0
         self._gate: Gate | None = None
+        self._described: dict[Module, Remote] = {}
         self._closed = False
         self.context = contextvars.Context()
         """What procedures run in."""
@@ -99,6 +106,7 @@ class Simulation:
         self.lives += 1
         self.loop = SimulatedLoop(self.clock, self.context)
         self.disk.later = self.loop.call_later
+        self.disk.on_failure = lambda: None
         self._gate = None
         self.db = SimulatedDatabase(self.module, self.disk, self.clock, self.loop, f"{self.seed}/{self.lives}")
         """The database of this life."""
@@ -161,6 +169,7 @@ class Simulation:
         for client in self._clients:
             client.died()
         self.disk.cut(self.disk.durable_tx_id if at is None else at)
+        self.supervised = False
         self._open()
 
     def crash_after(self, commits: int = 0) -> None:
@@ -181,7 +190,9 @@ class Simulation:
         self.loop.close()
         for client in self._clients:
             client.died()
-        self.disk.cut(self.disk.submitted_tx_id)
+        self.disk.write()
+        self.disk.cut(self.disk.durable_tx_id)
+        self.supervised = False
         if module is not self.module:
             self.disk.convert(old, module.resolve())
         self.module = module
@@ -203,6 +214,23 @@ class Simulation:
         self.disk.held = held
         if not held:
             self.flush()
+
+    def fail_disk(self, why: str = DISK_FULL, *, restart_after: float | None = None) -> None:
+        """Let writing to disk fail from now on, until the process is started again (`crash`, `restart`).
+
+        What was not written may be lost. After the first write that fails, calls raise `WriteFailed`, as in a real
+        process; with `restart_after`, somebody starts it again so many seconds later, and whoever calls meanwhile
+        gets a `ConnectionLost`.
+        """
+        self.disk.failing = why
+        self.supervised = restart_after is not None
+        if restart_after is not None:
+            loop = self.loop
+            self.disk.on_failure = lambda: loop.call_later(restart_after, self._end_life, self.db)
+
+    def _end_life(self, db: SimulatedDatabase) -> None:
+        db.die()
+        raise ProcessDied
 
     # --- calling
 
@@ -250,6 +278,15 @@ class Simulation:
             self._gate = Gate(self.db, self.loop, self._limits if self._limits is not None else Limits())
         return self._gate
 
+    def described(self) -> Remote:
+        """What the server says of its module; made once, as that is slow. For clients."""
+        if self.module not in self._described:
+            from gamedb.client.remote import Remote
+            from gamedb.codegen.module_def import module_def
+
+            self._described[self.module] = Remote(module_def(self.db.module), self.module)
+        return self._described[self.module]
+
     def next_connection(self) -> int:
         """A number for another connection. For clients."""
         self._connections += 1
@@ -267,6 +304,10 @@ class Simulation:
             self._bury(self.cut())
             self.settle()
             raise ConnectionLost("the process died during this call, which may or may not have happened") from None
+        except WriteFailed as error:
+            if not self.supervised:
+                raise
+            raise ConnectionLost(f"this call may or may not have happened: {error}") from None
         self.check()
         return result
 
@@ -279,7 +320,7 @@ class Simulation:
         try:
             yield
         except Exception:
-            if db.dead and not self._closed:
+            if db.dead and db is self.db and not self._closed:
                 raise ProcessDied from None
             raise
         if db.dead and db is self.db and not self._closed:
@@ -288,6 +329,8 @@ class Simulation:
     def _confirm(self) -> None:
         tx_id, disk = self.db.last_tx_id, self.disk
         while disk.durable_tx_id < tx_id:
+            if disk.failure is not None:
+                raise disk.failure.with_traceback(None)
             due = self._next_due()
             if due is None:
                 raise SimulationStuck("the disk is held; let it write with sim.flush()")
@@ -352,7 +395,7 @@ class Simulation:
 
     def advance(self, by: timedelta | float) -> None:
         """Let so much time (seconds, or a timedelta) pass. Whatever falls due meanwhile happens at its own time."""
-        step = by if isinstance(by, timedelta) else timedelta(seconds=by)
+        step = _duration(by)
         if step < timedelta(0):
             raise ValueError(f"advance({by!r}) would go backwards")
         self._pass(self.now + step, lambda: False)
@@ -405,7 +448,9 @@ class Simulation:
 
     def fresh(self, seed: int | str) -> Self:
         """Another simulation of the same kind, from the beginning, with another seed."""
-        return type(self)(self.module, seed=seed, start=self._start, limits=self._limits)
+        made = type(self)(self.module, seed=seed, start=self._start, limits=self._limits)
+        made._described = self._described
+        return made
 
     def explore(
         self,
@@ -414,15 +459,21 @@ class Simulation:
         seeds: int | Iterable[int] = 200,
         invariants: Sequence[Invariant] = (),
         crashes: int = 3,
+        disk_errors: int = 1,
+        linger: timedelta | float = LINGER,
         shrink: bool = True,
     ) -> Explored:
         """Run a scenario under many seeds, each with its own order of events, latencies, slow disks and crashes.
 
+        `crashes` and `disk_errors`: how often the process dies in a run, and how often its disk fails, at most.
+        `linger`: how much time passes at the end, for what was begun to come to its end.
+
         See `gamedb.testing.exploring`. Raises `ExplorationFailed` with the seed and a shortened run.
         """
-        from gamedb.testing.exploring import explore
+        from gamedb.testing.exploring import Bounds, explore
 
-        return explore(self, scenario, seeds=seeds, invariants=invariants, crashes=crashes, shrink=shrink)
+        bounds = Bounds(crashes=crashes, disk_errors=disk_errors, linger_seconds=_duration(linger).total_seconds())
+        return explore(self, scenario, seeds=seeds, invariants=invariants, bounds=bounds, shrink=shrink)
 
     # --- the end
 
@@ -468,6 +519,11 @@ class SimulatedCaller:
     def view(self, view: Callable[..., Any] | str, /, *args: Any) -> Any:
         """The result of a view, as this identity sees it."""
         return self._sim.db.caller(self.identity).view(view, *args)
+
+
+def _duration(time: timedelta | float) -> timedelta:
+    """A time that may be given in seconds."""
+    return time if isinstance(time, timedelta) else timedelta(seconds=time)
 
 
 def _shown(boundaries: list[int]) -> str:

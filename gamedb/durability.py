@@ -76,6 +76,9 @@ class Writing(Protocol):
     def when_durable(self, tx_id: int, callback: Callable[[WriteFailed | None], None]) -> None:
         """Call back when this transaction is on disk, or never will be."""
 
+    def fail(self, failure: WriteFailed) -> None:
+        """Take nothing more: the storage has refused a write that was not its own."""
+
     def close(self) -> None:
         """Write everything, and stop."""
 
@@ -139,7 +142,11 @@ class Durability:
             sequence.limit = limits[sequence.table]
 
     def _extend(self, sequence: Sequence) -> None:
-        self._reserve([sequence])
+        try:
+            self._reserve([sequence])
+        except WriteFailed as error:
+            self.writer.fail(error)
+            raise
 
     def submit(self, tx_id: int, changes: list[tuple[TableData, list[RowChange]]]) -> None:
         """Hand a commit to the writer."""

@@ -78,7 +78,10 @@ class ForeignFile(StorageError):
 
 
 class WriteFailed(StorageError):
-    """Writing failed (a full disk, an I/O error): nothing more is accepted, and nothing of it was confirmed."""
+    """Writing failed (a full disk, an I/O error): nothing more is accepted, and nothing of it was confirmed.
+
+    What was not confirmed may be lost, from some transaction on.
+    """
 
 
 class SchemaChangeRefused(StorageError):

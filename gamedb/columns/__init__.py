@@ -6,7 +6,7 @@ table and no storage. `column_type` makes one of an annotation.
 """
 
 from gamedb.columns.annotations import column_type, product_type
-from gamedb.columns.base import ColumnType, exact_function, shown
+from gamedb.columns.base import ColumnType, exact_function, shown, weight_function
 from gamedb.columns.graph import has_float, inside
 from gamedb.columns.hints import Names, check_equality, resolve_hints, struct_defaults
 from gamedb.columns.lists import FrozenList, ListType, OptionType
@@ -74,4 +74,5 @@ __all__ = [
     "shown",
     "struct_defaults",
     "to_micros",
+    "weight_function",
 ]

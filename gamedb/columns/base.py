@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from gamedb.errors import ColumnError
 
 Described = dict["ColumnType", int]
 """The types that a description holds already, of those that contain themselves, with their numbers."""
+
+LIGHT_BYTES: Final = 1 << 16
+"""A value that weighs no more is not looked at again when it comes to what its row weighs."""
 
 
 def shown(value: object) -> str:
@@ -37,6 +40,18 @@ class ColumnType:
         It names nothing but `var` and helpers with a leading underscore: parameters of a game may be called `type`.
         """
         raise NotImplementedError
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        """An expression over `var`, a canonical value, for about how many bytes it takes; a number when all take alike.
+
+        A character counts for one. In any form, as in JSON, the value takes at most six times that.
+        """
+        return "32"
+
+    def light(self, var: str, scope: dict[str, Any]) -> str:
+        """An expression over `var`, a canonical value, that is true when it weighs little; empty when all do."""
+        weight = self.weight(var, scope)
+        return "" if weight.isdecimal() else f"{weight} <= {LIGHT_BYTES}"
 
     def exact(self, var: str, scope: dict[str, Any]) -> str:
         """An expression over `var` whose values are equal exactly for values that a row holds alike.
@@ -88,6 +103,16 @@ class Compound(ColumnType):
             return self.coerce(value, "") is value
         except ColumnError:  # `coerce` will say so again, and where
             return False
+
+
+def weight_function(kind: ColumnType) -> Callable[[Any], int] | None:
+    """The function of `ColumnType.weight`; `None` when all values weigh alike."""
+    scope: dict[str, Any] = {}
+    expression = kind.weight("v", scope)
+    if expression.isdecimal():
+        return None
+    function: Callable[[Any], int] = eval(f"lambda v: {expression}", scope)  # made of field names of classes
+    return function
 
 
 def exact_function(kind: ColumnType) -> Callable[[Any], Any] | None:

@@ -39,6 +39,10 @@ class OptionType(ColumnType):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         return f"({var} is None or {self.inner.fast(var, scope)})"
 
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        inner = self.inner.weight(var, scope)
+        return inner if inner.isdecimal() else f"(4 if {var} is None else {inner})"
+
     def exact(self, var: str, scope: dict[str, Any]) -> str:
         inner = self.inner.exact(var, scope)
         return var if inner == var else f"(None if {var} is None else {inner})"
@@ -67,6 +71,15 @@ class ListType(Compound):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         scope["_type"], scope["_FrozenList"] = type, FrozenList
         return f"(_type({var}) is _FrozenList and {super().fast(var, scope)})"
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        scope["_len"], scope["_sum"], scope["_map"] = len, sum, map
+        item = self.item.weight("_x", scope)
+        if item.isdecimal():
+            return f"(2 + {int(item) + 2} * _len({var}))"
+        if item == "_len(_x)":
+            return f"(2 + 2 * _len({var}) + _sum(_map(_len, {var})))"
+        return f"(2 + _sum([2 + {item} for _x in {var}]))"
 
     def exact(self, var: str, scope: dict[str, Any]) -> str:
         item = exact_function(self.item)

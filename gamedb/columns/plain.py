@@ -18,6 +18,9 @@ class BoolType(ColumnType):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         return f"({var} is True or {var} is False)"
 
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        return "5"
+
     def coerce(self, value: Any, path: str) -> Any:
         if value is True or value is False:
             return value
@@ -35,6 +38,9 @@ class IntType(ColumnType):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         scope["_type"], scope["_int"] = type, int
         return f"(_type({var}) is _int and {self.low} <= {var} <= {self.high})"
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        return str(len(str(self.high)))
 
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -110,6 +116,10 @@ class StrType(ColumnType):
         scope["_type"], scope["_str"], scope["_is_utf8"] = type, str, is_utf8
         return f"(_type({var}) is _str and ({var}.isascii() or _is_utf8({var})))"
 
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        scope["_len"] = len
+        return f"_len({var})"
+
     def coerce(self, value: Any, path: str) -> Any:
         if not isinstance(value, str):
             self.refuse(value, path)
@@ -126,6 +136,10 @@ class BytesType(ColumnType):
     def fast(self, var: str, scope: dict[str, Any]) -> str:
         scope["_type"], scope["_bytes"] = type, bytes
         return f"_type({var}) is _bytes"
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        scope["_len"] = len
+        return f"_len({var})"
 
     def coerce(self, value: Any, path: str) -> Any:
         if type(value) is bytes:
@@ -204,6 +218,9 @@ class EnumType(ColumnType):
         alias = f"_Enum{len(scope)}"
         scope["_type"], scope[alias] = type, self.cls
         return f"_type({var}) is {alias}"
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        return str(max(map(len, self.cls.__members__)))
 
     def coerce(self, value: Any, path: str) -> Any:
         if isinstance(value, self.cls):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gamedb.columns.base import ColumnType, Compound, Described, exact_function
+from gamedb.columns.base import ColumnType, Compound, Described, exact_function, weight_function
 from gamedb.columns.graph import has_float
 from gamedb.errors import ColumnError
 
@@ -75,6 +75,28 @@ class ProductType(Compound):
             if after is not before:
                 changes[name] = after
         return msgspec.structs.replace(value, **changes) if changes else value
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        if not self.recursive:
+            return self._weight_fields(var, scope)
+        alias = f"_weight{len(scope)}"
+        scope[alias] = self._weight_value
+        return f"{alias}({var})"
+
+    def _weight_value(self, value: Any) -> int:
+        return self._weight_function(value)
+
+    @cached_property
+    def _weight_function(self) -> Callable[[Any], int]:
+        scope: dict[str, Any] = {}
+        function: Callable[[Any], int] = eval(f"lambda v: {self._weight_fields('v', scope)}", scope)  # of field names
+        return function
+
+    def _weight_fields(self, var: str, scope: dict[str, Any]) -> str:
+        fields = [kind.weight(f"{var}.{name}", scope) for name, kind in self.fields.items()]
+        varying = [weight for weight in fields if not weight.isdecimal()]
+        fixed = 2 + sum(len(name) + 4 for name in self.fields) + sum(int(w) for w in fields if w.isdecimal())
+        return f"({' + '.join([str(fixed), *varying])})" if varying else str(fixed)
 
     def exact(self, var: str, scope: dict[str, Any]) -> str:
         if not self.recursive:
@@ -142,6 +164,10 @@ class ProductType(Compound):
         return self.fields.values()
 
 
+def _always(number: int) -> Callable[[Any], int]:
+    return lambda _value: number
+
+
 class SumType(Compound):
     """A tagged union of frozen Structs."""
 
@@ -156,6 +182,20 @@ class SumType(Compound):
         if entry is None:
             self.refuse(value, path)
         return entry[1].coerce(value, path)
+
+    def weight(self, var: str, scope: dict[str, Any]) -> str:
+        weights = {
+            variant.cls: (len(tag), weight_function(variant) or _always(int(variant.weight("v", {}))))
+            for tag, variant in self.variants.items()
+        }
+
+        def weight(value: Any) -> int:
+            tag_length, function = weights[type(value)]
+            return tag_length + len(self.tag_field) + function(value)
+
+        alias = f"_weight{len(scope)}"
+        scope[alias] = weight
+        return f"{alias}({var})"
 
     def exact(self, var: str, scope: dict[str, Any]) -> str:
         variants = {v.cls: exact_function(v) for v in self.variants.values()}

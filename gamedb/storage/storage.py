@@ -142,7 +142,8 @@ class Storage:
     def write(self, tx_id: int, rows: Changes) -> None:
         """Write the final state of each row and the last transaction, all or nothing.
 
-        Returns when it is on disk; `WriteFailed` when it is not, and none of it.
+        Returns when it is on disk. `WriteFailed` when it is not known to be: then it is there as a whole or not at
+        all, as a disk that fails to sync may have it all the same.
         """
         self._transaction(rows, [meta.LAST_TX_ID, str(tx_id)])
         self.last_tx_id = tx_id
@@ -168,7 +169,7 @@ class Storage:
             except Exception as error:
                 self._failure = WriteFailed(
                     f"{self.label}: writing failed ({_cause(error)}); nothing more is accepted, and what was not "
-                    "confirmed is not stored"
+                    "confirmed may be lost"
                 )
                 raise self._failure from error
 

@@ -133,6 +133,10 @@ class Writer:
                 return
         callback(None if self.durable_tx_id >= tx_id else self.error)
 
+    def fail(self, failure: WriteFailed) -> None:
+        """Take nothing more: the storage has refused a write that was not this writer's."""
+        self._fail(failure, failure)
+
     def close(self) -> None:
         """Write everything, then stop the thread; raises the `WriteFailed` if something was not written."""
         self._closing = True
@@ -206,6 +210,8 @@ class Writer:
         if failure is not cause:
             failure.__cause__ = cause
         with self._progress:
+            if self.error is not None:
+                return
             self.error = failure
             self.blocked = True
             self._pending_since = None

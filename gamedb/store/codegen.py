@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from gamedb.columns import shown
+from gamedb.columns import shown, weight_function
 from gamedb.errors import ColumnError, ConstraintError, RowNotFound
-from gamedb.schema import Row, TableSchema
+from gamedb.schema import Column, Row, TableSchema
+
+ROW_BYTES_MAX: Final = 64 << 20
+"""How large a row may be, with a character for a byte. In JSON it may take six times that, which is well below what
+SQLite and PostgreSQL can hold in a value: one that they could not take would end the writing of all others."""
 
 
 class _Writer:
@@ -50,7 +54,7 @@ def _canonical(schema: TableSchema, scope: dict[str, Any]) -> str:
     """The expression that is true when a row needs no repair."""
     parts = ["type(row) is Row"]
     for column in schema.columns:
-        test = column.type.fast("\0", scope)  # the value is read where the test mentions it first
+        test = _test(column, "\0", scope)  # the value is read where the test mentions it first
         if test.count("\0") == 1:
             parts.append(test.replace("\0", f"row.{column.name}"))
         else:
@@ -58,11 +62,17 @@ def _canonical(schema: TableSchema, scope: dict[str, Any]) -> str:
     return " and ".join(parts)
 
 
+def _test(column: Column, var: str, scope: dict[str, Any]) -> str:
+    """The expression that is true when a value is canonical and light: rows with others are weighed by `repair`."""
+    fast, light = column.type.fast(var, scope), column.type.light(var, scope)
+    return f"({fast} and {light})" if light else fast
+
+
 def _canonical_change(schema: TableSchema, scope: dict[str, Any]) -> str:
     """The same for a row that replaces `old`: what is the very object that stood there needs no look."""
     parts = []
     for column in schema.columns:
-        test = column.type.fast("v", scope)
+        test = _test(column, "v", scope)
         parts.append(f"((v := row.{column.name}) is old.{column.name} or {test})")
     return " and ".join(parts)
 
@@ -203,7 +213,8 @@ def _compiled(source: str, filename: str) -> CodeType:
 
 
 def _repairer(schema: TableSchema) -> Callable[[Any], Row]:
-    """What `check` falls back on: bring each column to its canonical form, or say which one cannot be."""
+    """What `check` falls back on: bring each column to its canonical form, or say which one cannot be; and weigh it."""
+    weigh = _weigher(schema)
 
     def repair(row: Any) -> Row:
         if type(row) is not schema.row:
@@ -216,9 +227,27 @@ def _repairer(schema: TableSchema) -> Callable[[Any], Row]:
             after = column.type.coerce(before, f"{schema.name}.{column.name}")
             if after is not before:
                 changes[column.name] = after
-        return msgspec.structs.replace(row, **changes)
+        whole = msgspec.structs.replace(row, **changes)
+        weigh(whole)
+        return whole
 
     return repair
+
+
+def _weigher(schema: TableSchema) -> Callable[[Row], None]:
+    """A function that raises `ColumnError` for a row that is too large. What it grows by light values is no matter."""
+    weights = {c.name: weight for c in schema.columns if (weight := weight_function(c.type)) is not None}
+
+    def weigh(row: Row) -> None:
+        total = sum([weight(getattr(row, name)) for name, weight in weights.items()])
+        if total > ROW_BYTES_MAX:
+            heaviest = max(weights, key=lambda name: weights[name](getattr(row, name)))
+            raise ColumnError(
+                f"{schema.name}: a row of about {total} bytes is too large (at most {ROW_BYTES_MAX}), most of it in "
+                f"{heaviest!r}; spread it over several rows, or keep it elsewhere and here only where that is"
+            )
+
+    return weigh
 
 
 def _errors(schema: TableSchema) -> dict[str, Callable[..., Exception]]:

@@ -70,7 +70,7 @@ class Disk:
         What a failed write was about may be there or not: a disk that fails to sync may have it all the same.
         """
         first = max(self.relied_tx_id, self.kept_tx_id)
-        last = self.submitted_tx_id if self.failure is None else self._attempted_tx_id
+        last = self.submitted_tx_id if self.failure is None else max(self.durable_tx_id, self._attempted_tx_id)
         return [first, *(tx_id for tx_id, _ in self.recorded if first < tx_id <= last)]
 
     def submit(self, tx_id: int, changes: Changes) -> None:
@@ -102,9 +102,13 @@ class Disk:
             callback(None)
 
     def _fail(self, tx_id: int) -> None:
-        self.failure = self.refusal()
-        self.failures += 1
         self._attempted_tx_id = tx_id
+        self.end(self.refusal())
+
+    def end(self, failure: WriteFailed) -> None:
+        """A write has failed: nothing is written any more."""
+        self.failure = failure
+        self.failures += 1
         callbacks, self._callbacks = self._callbacks, deque()
         for _, callback in callbacks:
             callback(self.failure)
@@ -198,7 +202,7 @@ class DiskStorage(Stored):
     def write_sequences(self, sequences: Mapping[str, int]) -> None:
         """Numbers are reserved at once, as before any commit that uses them."""
         if self._disk.failing is not None:
-            raise self._disk.refusal()
+            raise self._disk.failure or self._disk.refusal()
         self._disk.sequences.update(sequences)
 
     def close(self) -> None:
@@ -252,6 +256,11 @@ class DiskWriter(Writing):
     def when_durable(self, tx_id: int, callback: Callable[[WriteFailed | None], None]) -> None:
         """Call back when this transaction is on disk."""
         self._disk.when_durable(tx_id, callback)
+
+    def fail(self, failure: WriteFailed) -> None:
+        """Take nothing more."""
+        if self._disk.failure is None:
+            self._disk.end(failure)
 
     def close(self) -> None:
         """Write everything."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from datetime import UTC, datetime, timedelta
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -27,6 +27,7 @@ from gamedb.columns import (
     TimestampType,
     UuidType,
     column_type,
+    inside,
 )
 
 SMALL: Final = 10
@@ -96,11 +97,18 @@ def _(kind: OptionType) -> Values:
 
 @of_type.register
 def _(kind: ListType) -> Values:
-    return st.deferred(lambda: st.lists(of_type(kind.item), max_size=ITEMS_MAX))
+    recurs = any(isinstance(part, ProductType) and part.recursive for part in (kind.item, *inside(kind.item)))
+    return st.deferred(lambda: st.lists(of_type(kind.item), max_size=1 if recurs else ITEMS_MAX))  # or it had no end
 
 
 @of_type.register
 def _(kind: ProductType) -> Values:
+    return _product(kind)
+
+
+@lru_cache(maxsize=1024)
+def _product(kind: ProductType) -> Values:
+    """One for each, by which Hypothesis knows again those that contain themselves."""
     return st.deferred(lambda: st.builds(kind.cls, **{name: of_type(field) for name, field in kind.fields.items()}))
 
 

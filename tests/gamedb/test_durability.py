@@ -132,6 +132,31 @@ def test_numbers_are_reserved_before_they_are_handed_out(path: Path, monkeypatch
             assert row.id < max(reserved)
 
 
+def test_numbers_that_cannot_be_reserved_stop_the_database(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gamedb.durability.RESERVED_NUMBERS", 2)
+    db = Database(module, path, quiet=True)
+    db.call(add, "kept")
+    db.flush()
+
+    def refuse(self: Storage, sequences: object) -> None:
+        raise WriteFailed("no space left on device")
+
+    monkeypatch.setattr(Storage, "write_sequences", refuse)
+    with pytest.raises(WriteFailed, match="no space left"):
+        for name in ("a", "b", "c"):
+            db.call(add, name)
+            db.flush()
+    assert isinstance(db.failure, WriteFailed), "nobody would know, until the next commit"
+    with pytest.raises(WriteFailed):
+        db.call(add, "refused")
+    with pytest.raises(WriteFailed):
+        db.close()
+    monkeypatch.undo()
+    with Database(module, path, quiet=True) as again:
+        assert again.read(Thing).count() >= 1
+        assert again.call(add, "more") > max(row.id for row in again.read(Thing) if row.name != "more")
+
+
 def test_small_number_types_do_not_lose_their_numbers_to_reservations(path: Path) -> None:
     with Database(module, path, quiet=True) as db, db.transaction() as ctx:
         ids = [ctx.db[Small].insert(Small()).id for _ in range(255)]

@@ -10,7 +10,7 @@ import pytest
 
 from gamedb import Database, ManualClock, StorageError
 from gamedb.server.limits import Limits
-from gamedb.server.session import Refused
+from gamedb.server.session import TRY_AGAIN, Refused
 from gamedb.system import ClientConnection
 from gamedb.wire import messages
 from tests.gamedb.server.arena import Player, Secret, Visit, arena
@@ -390,3 +390,27 @@ def test_a_call_that_the_database_cannot_take_is_answered(world: World) -> None:
     outcome = ann.call("nothing")
     assert outcome == messages.InternalError("the database takes no calls at the moment")
     ann.session.lost()
+
+
+def test_while_nothing_can_be_written_clients_come_and_go_without_the_game_being_blamed(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module, _ = arena()
+    db = Database(module, tmp_path / "arena.db", clock=clock)
+    world = World(db)
+    ann = world.client()
+    db.flush()
+    disk = Disk(db, monkeypatch)
+    disk.fails = True
+    disk.gate.set()
+    ann.send(ann.calling("spawn", 1, 1))
+    scheduled(world, ann)
+    assert ann.session.ended
+    bea = world.stranger()
+    with pytest.raises(Refused, match="try again later") as refused:
+        bea.session.open()
+    assert refused.value.code == TRY_AGAIN
+    assert "client_disconnected" in caplog.text
+    assert "rolled back" not in caplog.text
+    with pytest.raises(StorageError):
+        db.close()

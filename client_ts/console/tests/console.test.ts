@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { timeText } from '../src/module/values';
 import { CHROMIUM, eventually, GameServer, IMAGES, look, openBrowser, PHONE, type Looker } from './stage';
 
 const server = new GameServer(['village:module', '--database', 'arena=examples.arena.module:module']);
@@ -44,6 +45,52 @@ async function openNewest(looker: Looker, type: string): Promise<void> {
   await looker.to(`#/village/workflows?type=${type}`);
   await looker.page.locator('.line', { hasText: type }).first().click();
   await looker.page.locator('[data-testid=workflow]', { hasText: type }).waitFor();
+}
+
+/** As `tests/moments.py` prints them. */
+interface Moment {
+  number: number;
+  at: string;
+  kind: string;
+  step: string;
+  state: object;
+}
+
+/** What the page has of an event: `kind` is null for a step, which it names by what came. */
+type ShownMoment = Omit<Moment, 'kind'> & { kind: string | null };
+
+const asShown = ({ number, at, kind, step, state }: Moment): ShownMoment => ({
+  number,
+  at: timeText(BigInt(Date.parse(at)) * 1000n),
+  kind: kind === 'step' ? null : kind.replace('_', ' '),
+  step,
+  state,
+});
+
+async function momentShown(page: Page, event: Locator): Promise<ShownMoment> {
+  await event.getByRole('button').click();
+  await page.locator('[data-testid=timeline] > .is-chosen').and(event).waitFor();
+  const closed = page.locator('[data-testid=state] [aria-expanded=false] > .tree-branch');
+  while (await closed.count()) await closed.first().click();
+  const kinds = ['started', 'failed', 'resumed', 'cancelled', 'completed', 'attempt failed'];
+  const kind = await event.locator('.timeline-kind').innerText();
+  return {
+    number: Number(await event.locator('[data-number]').innerText()),
+    at: (await event.locator('time').getAttribute('title')) ?? '',
+    kind: kinds.includes(kind) ? kind : null,
+    step: (await event.locator('.timeline-step').count()) ? ((await event.locator('.timeline-step').getAttribute('title')) ?? '') : '',
+    state: await page.getByTestId('state').evaluate((panel): object => {
+      const fields = (list: Element): [string, unknown][] =>
+        [...list.children].filter((item) => !item.classList.contains('is-gone')).map((item) => [(item as HTMLElement).dataset.name ?? '', value(item)]);
+      const value = (item: Element): unknown => {
+        const list = item.querySelector(':scope > ul');
+        if (list === null) return JSON.parse(item.querySelector(':scope > .tree-row > .tree-value')!.textContent!);
+        const isArray = item.querySelector(':scope > .tree-row > .tree-note')!.textContent!.startsWith('[');
+        return isArray ? fields(list).map(([, one]) => one) : Object.fromEntries(fields(list));
+      };
+      return Object.fromEntries(fields(panel.querySelector('.tree')!));
+    }),
+  };
 }
 
 describe.skipIf(CHROMIUM === undefined)('the console', () => {
@@ -196,7 +243,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       // An event shows the state as it was after it.
       await timeline.getByText('BakeryTimer.RISE').first().click();
       await eventually(async () => /sold\s*0/.test(await state.innerText()));
-      await page.getByText('State after this event').waitFor();
+      await page.getByText('State after event 2').waitFor();
     }));
 
   it('starts a workflow from a form, with errors at their fields, those of the server too', () =>
@@ -411,5 +458,29 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
     await eventually(async () => /ground\s*24/.test(await page.getByTestId('state').innerText()));
     expect(await page.evaluate(() => 'untouched' in window)).toBe(true);
     await looker.close();
+  });
+
+  it('shows of every event what Workflows(db).at has of it', async () => {
+    const looker = await look(browser, server);
+    const { page } = looker;
+    const ids = (await server.sql('SELECT id FROM workflow ORDER BY id')).map(([id]) => String(id));
+    const shown: Record<string, ShownMoment[]> = {};
+    for (const id of ids) {
+      await looker.to(`#/village/workflows/${id}`);
+      await page.getByTestId('workflow').getByText(`#${id}`).first().waitFor();
+      const events = page.locator('[data-testid=timeline] > li');
+      await eventually(async () => String((await server.sql(`SELECT count(*) FROM workflow_event WHERE workflow_id = ${id}`))[0]![0]) === `${await events.count()}`);
+      shown[id] = [];
+      for (let at = (await events.count()) - 1; at >= 0; at -= 1) shown[id].push(await momentShown(page, events.nth(at)));
+    }
+    await looker.close();
+    await server.stop();
+    const told: Record<string, Moment[]> = JSON.parse(server.python('moments.py'));
+    // Those since are of attempts that were made after we had looked.
+    const seen = Object.entries(told).map(([id, moments]): [string, Moment[]] => [id, moments.slice(0, shown[id]!.length)]);
+    expect(shown).toEqual(Object.fromEntries(seen.map(([id, moments]) => [id, moments.map(asShown)])));
+    const kinds = seen.flatMap(([, moments]) => moments.map(({ kind }) => kind));
+    expect(new Set(kinds)).toEqual(new Set(['started', 'step', 'failed', 'resumed', 'cancelled', 'attempt_failed']));
+    expect(kinds.length).toBeGreaterThan(15);
   });
 });

@@ -1,6 +1,6 @@
 // A real server with two games in a process of its own, and a real browser that looks at it.
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -80,6 +80,16 @@ export class GameServer {
     writeFileSync(path, text.replace(before, after));
   }
 
+  /** What a script beside this file prints when it gets the database of the village, while the server is stopped. */
+  python(script: string): string {
+    const args = [join(import.meta.dirname, script), join(this.data, 'village.db')];
+    return execFileSync(PYTHON, args, { cwd: ROOT, env: this.environment, encoding: 'utf8' });
+  }
+
+  private get environment(): NodeJS.ProcessEnv {
+    return { ...process.env, PYTHONPATH: `${ROOT}:${this.directory}`, PYTHONDONTWRITEBYTECODE: '1' };
+  }
+
   async start(): Promise<void> {
     if (!existsSync(join(ROOT, 'gamedb/console/index.html'))) throw new Error('the console is not built: make console');
     mkdirSync(this.data, { recursive: true });
@@ -87,7 +97,7 @@ export class GameServer {
     const args = ['-m', 'gamedb', 'start', ...this.games, '--listen', `127.0.0.1:${this.port}`, '--data-dir', this.data];
     this.process = spawn(PYTHON, args, {
       cwd: ROOT,
-      env: { ...process.env, PYTHONPATH: `${ROOT}:${this.directory}`, PYTHONDONTWRITEBYTECODE: '1' },
+      env: this.environment,
       stdio: 'pipe',
     });
     this.process.stdout!.on('data', (text: Buffer) => (this.output += text.toString()));

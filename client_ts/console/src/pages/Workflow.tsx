@@ -141,7 +141,7 @@ function Shown({ row, gone, info }: { row: Row; gone: boolean; info: NonNullable
         <div className="column column-state">
           <Panel
             icon="tree"
-            title={event ? 'State after this event' : ENDED.has(status) ? 'Last state' : 'State'}
+            title={event?.step ? `State after ${timeline.more ? 'this event' : `event ${at + 1}`}` : event || ENDED.has(status) ? 'Last state' : 'State'}
             note={
               event ? (
                 <button className="link" onClick={() => setChosen(null)}>

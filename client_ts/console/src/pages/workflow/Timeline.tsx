@@ -1,4 +1,7 @@
 // What happened to a workflow, the newest first. Of a long life only the end is followed, until more is asked for.
+//
+// The rows of `workflow_event` are all there is: `Workflows(db).at(id, number)` reads the same ones, in the same order. So
+// nothing is computed here that could differ from it; `tests/console.test.ts` compares them event by event.
 
 import { useState } from 'react';
 import { useAnswer, useDatabase, useRows } from '../../live/hooks';
@@ -12,6 +15,7 @@ export interface TimelineData {
   /** The oldest first. */
   events: Row[];
   ready: boolean;
+  /** Whether there are older ones, which are not here. */
   more: boolean;
   showMore: () => void;
 }
@@ -71,6 +75,7 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
       ) : (
         <ol className="timeline" data-testid="timeline">
           {shown.map((event, index) => {
+            const number = events.length - index;
             const older = shown[index + 1];
             const took = older ? millis(event.at.microsSinceUnixEpoch) - millis(older.at.microsSinceUnixEpoch) : null;
             return (
@@ -78,7 +83,10 @@ export function Timeline({ timeline, chosen, choose, now, journal }: Props) {
                 <button onClick={() => choose(event.id === chosen ? null : event.id)} aria-pressed={event.id === chosen}>
                   <span className="timeline-dot" />
                   <span className="timeline-kind">{event.kind === 'step' ? (what(event.detail) ?? (event.detail ? 'result' : 'woke')) : event.kind.replace('_', ' ')}</span>
-                  <time title={timeText(event.at.microsSinceUnixEpoch)}>{ago(event, now)}</time>
+                  <span className="timeline-when">
+                    {!more && <span title={`Workflows(db).at(${event.workflow_id}, ${number})`} data-number={number}>{number}</span>}
+                    <time title={timeText(event.at.microsSinceUnixEpoch)}>{ago(event, now)}</time>
+                  </span>
                   {rest(event) && <span className="timeline-detail">{rest(event)}</span>}
                   {event.step && (
                     <span className="timeline-step" title={event.step}>

@@ -1,4 +1,4 @@
-"""Players: they join by connecting, walk, and talk.
+"""Players: they enter, walk, and talk.
 
 A character belongs to an identity, so somebody who comes back (another tab, a reload, a server that was killed) finds
 theirs as it was.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gamedb import Module, ReducerContext, ReducerError, i32
+from gamedb import ConnectionId, Index, Module, PrimaryKey, ReducerContext, ReducerError, Row, i32, u64
 
 from ..combat import Flee
 from ..combat import engine as fights
-from ..world import Character, Item, Point, me
+from ..world import Character, Item, Point, character, me
 from .deeds import able, live
 from .realm import (
     HEIGHT,
@@ -42,30 +42,40 @@ LAST = ("wood", "brook", "field", "stone", "wind", "thorn", "vale", "moor", "cre
 heroes = Module("heroes")
 
 
-@heroes.client_connected
-def joined(ctx: ReducerContext) -> None:
-    """Somebody comes, for the first time or again."""
-    hero = ctx.db[Character].find(identity=ctx.sender)
-    if hero is None:
-        hero = _welcome(ctx)
-    row = figure(ctx, hero.id)
-    if row.connections == 0:
+@heroes.table
+class Visit(Row):
+    """A connection of somebody who plays. Others may connect as well: an operator's console, a script."""
+
+    connection_id: PrimaryKey[ConnectionId]
+    character_id: Index[u64]
+
+
+@heroes.reducer
+def enter(ctx: ReducerContext) -> None:
+    """Come and play, for the first time or again. The page calls it in each of its connections; twice is once."""
+    if ctx.connection_id is None:
+        raise ReducerError("only who has a connection can enter")
+    if ctx.db[Visit].get(ctx.connection_id) is not None:
+        return
+    hero = ctx.db[Character].find(identity=ctx.sender) or _welcome(ctx)
+    if not ctx.db[Visit].count(character_id=hero.id):
         proclaim(ctx, f"{hero.name} enters the arena.")
-    ctx.db[Figure].update(row.replace(connections=row.connections + 1, online=True, left_at=None))
+    ctx.db[Visit].insert(Visit(connection_id=ctx.connection_id, character_id=hero.id))
+    ctx.db[Figure].update(figure(ctx, hero.id).replace(online=True, left_at=None))
 
 
 @heroes.client_disconnected
 def left(ctx: ReducerContext) -> None:
-    """One connection of theirs has ended; with the last one, their character rests."""
-    hero = ctx.db[Character].find(identity=ctx.sender)
-    if hero is None:
+    """A connection has ended; with the last one in which somebody plays, their character rests."""
+    visit = ctx.db[Visit].get(ctx.connection_id) if ctx.connection_id is not None else None
+    if visit is None:
         return
-    row = figure(ctx, hero.id)
-    connections = max(0, row.connections - 1)
-    ctx.db[Figure].update(row.replace(connections=connections, online=connections > 0, left_at=ctx.now))
-    if connections == 0:
-        proclaim(ctx, f"{hero.name} leaves.")
-        fights.signal_entity(ctx, hero.id, Flee())
+    ctx.db[Visit].delete(visit)
+    if ctx.db[Visit].count(character_id=visit.character_id):
+        return
+    ctx.db[Figure].update(figure(ctx, visit.character_id).replace(online=False, left_at=ctx.now))
+    proclaim(ctx, f"{character(ctx, visit.character_id).name} leaves.")
+    fights.signal_entity(ctx, visit.character_id, Flee())
 
 
 def _welcome(ctx: ReducerContext) -> Character:

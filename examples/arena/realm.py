@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from datetime import datetime, timedelta
 
-from gamedb import AutoInc, Index, Module, PrimaryKey, ReducerContext, ReducerError, Row, u8, u16, u32, u64
+from gamedb import AutoInc, Index, Module, PrimaryKey, ReducerContext, ReducerError, Row, u8, u32, u64
 
 from ..auction import Lot
 from ..boss_fight import Encounter, RaidMember
@@ -59,7 +59,6 @@ class Figure(Row):
     bot: bool = True
     """The game decides what it does."""
     online: bool = True
-    connections: u16 = 0
     home: Point = Point()
     ready_at: datetime
     """Until then it catches its breath after a blow."""

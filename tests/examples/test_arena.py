@@ -10,7 +10,7 @@ import pytest
 
 from examples.arena import lair, upkeep
 from examples.arena.deeds import abandon_quest, accept_quest, attack, defend, dispel, drink, flee, pick_up
-from examples.arena.heroes import move, rename, say
+from examples.arena.heroes import enter, move, rename, say
 from examples.arena.market import buy_out, place_bid, sell, withdraw
 from examples.arena.module import module
 from examples.arena.realm import (
@@ -35,14 +35,20 @@ class Arena:
 
     def __init__(self, stage: Stage | None = None) -> None:
         self.stage = stage or Stage(module)
-        self.hero = self.connect(1001)
+        self.hero = self.enter(1001)
 
-    def connect(self, number: int) -> Player:
+    def enter(self, number: int) -> Player:
+        """Somebody comes with a connection, and plays."""
         identity = Identity.from_int(number)
-        self.stage.db.connect(identity, ConnectionId.from_int(number))
+        self.connect(identity, number)
         row = self.stage.db.read(Character).find(identity=identity)
         assert row is not None
         return Player(self.stage, row.id, identity)
+
+    def connect(self, identity: Identity, number: int) -> None:
+        """A connection in which somebody plays."""
+        self.stage.db.connect(identity, ConnectionId.from_int(number))
+        self.stage.db.caller(identity, ConnectionId.from_int(number)).call(enter)
 
     def disconnect(self, number: int) -> None:
         self.stage.db.disconnect(ConnectionId.from_int(number))
@@ -196,8 +202,8 @@ def test_everything_goes_on_after_a_crash_in_the_middle() -> None:
     assert (total_gold(stage.db), item_counts(stage.db)) == (gold, things)
     figure = stage.db.read(Figure).get(arena.hero.id)
     assert figure is not None
-    assert (figure.online, figure.connections) == (False, 0), "its connection was lost with the process"
-    again = arena.connect(1001)
+    assert not figure.online, "its connection was lost with the process"
+    again = arena.enter(1001)
     assert again.id == arena.hero.id
     stage.wait(minutes=10)
     assert not arena.failed()
@@ -215,7 +221,7 @@ def running(stage: Stage) -> list[Workflow]:
 def test_a_player_gets_a_character_gold_and_a_thing_from_the_bank(arena: Arena) -> None:
     db = arena.stage.db
     gold, things = total_gold(db), item_counts(db)
-    ann = arena.connect(5)
+    ann = arena.enter(5)
     assert ann.gold == 100
     assert len(ann.things) == 1
     assert (total_gold(db), item_counts(db)) == (gold, things)
@@ -225,12 +231,39 @@ def test_a_player_gets_a_character_gold_and_a_thing_from_the_bank(arena: Arena) 
 def test_two_tabs_are_one_character_until_both_are_closed(arena: Arena) -> None:
     db = arena.stage.db
     identity = arena.hero.identity
-    db.connect(identity, ConnectionId.from_int(2))
+    arena.connect(identity, 2)
     arena.disconnect(1001)
     figure = db.read(Figure).get(arena.hero.id)
     assert figure is not None
     assert figure.online
     arena.disconnect(2)
+    figure = db.read(Figure).get(arena.hero.id)
+    assert figure is not None
+    assert not figure.online
+
+
+def test_who_only_connects_gets_no_character_and_plays_in_no_tab(arena: Arena) -> None:
+    db, announced = arena.stage.db, len(arena.stage.announced)
+    operator = Identity.from_int(77)
+    db.connect(operator, ConnectionId.from_int(77))
+    assert db.read(Character).find(identity=operator) is None
+    db.connect(arena.hero.identity, ConnectionId.from_int(78))
+    arena.disconnect(1001)
+    figure = db.read(Figure).get(arena.hero.id)
+    assert figure is not None
+    assert not figure.online, "the connection that is left is not of one who plays"
+    arena.disconnect(77)
+    arena.disconnect(78)
+    assert [line for line in arena.stage.announced[announced:] if "enters" in line or "leaves" in line] == [
+        f"{arena.hero.row.name} leaves."
+    ]
+
+
+def test_entering_twice_is_entering_once(arena: Arena) -> None:
+    db, announced = arena.stage.db, len(arena.stage.announced)
+    db.caller(arena.hero.identity, ConnectionId.from_int(1001)).call(enter)
+    assert not any("enters" in line for line in arena.stage.announced[announced:])
+    arena.disconnect(1001)
     figure = db.read(Figure).get(arena.hero.id)
     assert figure is not None
     assert not figure.online
@@ -251,7 +284,7 @@ def test_characters_of_players_who_do_not_come_back_leave_with_nothing_lost(aren
 
 def test_a_crowd_of_visitors_does_not_stay(arena: Arena) -> None:
     for number in range(100):
-        arena.connect(2000 + number)
+        arena.enter(2000 + number)
         arena.disconnect(2000 + number)
     arena.stage.wait(seconds=31)
     absent = [row for row in arena.stage.db.read(Figure) if not row.online]
@@ -329,7 +362,7 @@ def test_a_potion_at_the_very_end_of_another_is_a_new_one(arena: Arena) -> None:
 
 
 def test_dispelling_is_checked(arena: Arena) -> None:
-    hero, other = arena.hero, arena.connect(7)
+    hero, other = arena.hero, arena.enter(7)
     other.call(drink, "swiftness")
     arena.put(hero.id, Point(20, 20))
     with refused(arena, "walk closer"):
@@ -370,7 +403,7 @@ def test_selling_is_checked(arena: Arena) -> None:
 
 
 def test_bidding_is_checked(arena: Arena) -> None:
-    ann, bob = arena.hero, arena.connect(8)
+    ann, bob = arena.hero, arena.enter(8)
     item = next(item.id for item in arena.stage.db.read(Item).where(owner_id=ann.id))
     ann.call(sell, item, 10, 101, 60)
     lot = next(lot.auction_id for lot in arena.stage.db.read(Lot) if lot.seller == ann.id)
@@ -390,7 +423,7 @@ def test_bidding_is_checked(arena: Arena) -> None:
         bob.call(place_bid, lot, 30)
     with refused(arena, "too late to withdraw"):
         ann.call(withdraw, lot)
-    cleo = arena.connect(9)
+    cleo = arena.enter(9)
     cleo.call(place_bid, lot, 40)
     assert bob.gold == 100
     assert bob.heard[-1] == f"{cleo.row.name} has outbid you."
@@ -403,7 +436,7 @@ def test_bidding_is_checked(arena: Arena) -> None:
 
 
 def test_a_bid_in_the_last_seconds_keeps_the_auction_open(arena: Arena) -> None:
-    ann, bob = arena.hero, arena.connect(8)
+    ann, bob = arena.hero, arena.enter(8)
     item = next(item.id for item in arena.stage.db.read(Item).where(owner_id=ann.id))
     ann.call(sell, item, 100, None, 30)
     lot = next(lot.auction_id for lot in arena.stage.db.read(Lot) if lot.seller == ann.id)
@@ -459,7 +492,7 @@ def test_a_fight_with_a_foe_by_turns(arena: Arena) -> None:
     assert arena.stage.character(foe.id).hp < foe.hp
     with refused(arena, "you are in a fight: win it, or flee"):
         hero.call(move, 10, 10)
-    other = arena.connect(10)
+    other = arena.enter(10)
     arena.put(other.id, foe.at)
     with refused(arena, f"{hero.row.name} fights {foe.name} already"):
         other.call(attack, foe.id)

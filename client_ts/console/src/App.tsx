@@ -238,6 +238,7 @@ function Side({ databases, name, page, database, version, leave }: SideProps) {
               ['↑ ↓', 'Move through a list'],
               ['Enter', 'Open'],
               ['Esc', 'Back to the list'],
+              ['n', 'In the list of workflows: start one'],
               ['s', 'On a workflow: send a signal'],
               ['Ctrl Enter', 'Run the SQL'],
               ['?', 'This'],

@@ -331,6 +331,9 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await to('#/arena/tables/character');
       await eventually(async () => (await page.locator('.grid-row').count()) > 10);
       await shot(page, 'tables');
+      // Operators look on: they are no heroes.
+      const identities = await page.locator('.grid-row > :nth-child(3)').allInnerTexts();
+      expect(identities.filter((text) => text !== 'None')).toEqual([]);
     }));
 
   it('shows big tables by pages', () =>

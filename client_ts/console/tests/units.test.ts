@@ -1,12 +1,13 @@
 // What the console computes by itself: types of a schema, values that people type, numbers of the server.
 
 import { Timestamp } from 'spacetimedb';
-import { describe, expect, it } from 'vitest';
-import { quantile, readMetrics } from '../src/live/metrics';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Metrics, quantile, readMetrics } from '../src/live/metrics';
 import { deref, kindOf, kindText, readSchema, type Schema } from '../src/module/schema';
 import { fromSats, Invalid, parse, parseExact, parseSeconds, show } from '../src/module/values';
 import { readWait } from '../src/pages/workflow/wait';
 import { conditions, filterOf, isFiltered, matches, NO_FILTER, queryOf, type Filter } from '../src/pages/workflows/filter';
+import type { Api } from '../src/session';
 import { draftOf, formOfShape, jsonText, pathInError, valueOf } from '../src/ui/form';
 
 const product = (fields: Record<string, object>): object => ({
@@ -147,6 +148,24 @@ describe('numbers of the server', () => {
     const after = new Map([[0.1, 10], [1, 20], [Infinity, 20]]);
     expect(quantile(after, before, 0.5)).toBeCloseTo(0.55);
     expect(quantile(after, after, 0.5)).toBeNull();
+  });
+});
+
+describe('samples of the server', () => {
+  afterEach(() => vi.useRealTimers());
+
+  it('are of the time between two looks, and not since the start of the server', async () => {
+    vi.stubGlobal('document', { hidden: false });
+    vi.useFakeTimers();
+    let count = 1000;
+    const api = { fetch: () => Promise.resolve(new Response(`gamedb_transactions_total{database="village"} ${(count += 10)}`)) };
+    const metrics = new Metrics(api as unknown as Api, 'village');
+    const rates: number[][] = [];
+    metrics.listen(() => rates.push(metrics.samples.map(({ transactionsPerSecond }) => transactionsPerSecond)));
+    await vi.advanceTimersByTimeAsync(4000);
+    metrics.close();
+    vi.unstubAllGlobals();
+    expect(rates).toEqual([[0], [5], [5, 5]]);
   });
 });
 

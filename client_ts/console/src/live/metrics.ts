@@ -81,6 +81,7 @@ export class Metrics {
   workflows: { type: string; status: string; count: number }[] = [];
   error: string | null = null;
   private lines: Line[] = [];
+  private first = false;
   private buckets = new Map<string, Buckets>();
   private sums = new Map<string, { count: number; seconds: number }>();
   private lastAt = 0;
@@ -133,8 +134,9 @@ export class Metrics {
       .filter(({ name }) => name === 'gamedb_rows_of_workflow_by_workflow_type_and_status')
       .map(({ labels, value: count }) => ({ type: labels.workflow_type!, status: labels.status!, count }));
     const { p50, p99 } = this.takeDurations(lines, seconds);
+    // What is counted since the server's start says nothing of now: the first sample goes as soon as there is another.
     this.samples = [
-      ...this.samples,
+      ...(this.first ? [] : this.samples),
       {
         at: Date.now(),
         transactionsPerSecond: rate('gamedb_transactions_total'),
@@ -151,7 +153,7 @@ export class Metrics {
         cpu: rate('process_cpu_seconds_total'),
       },
     ].slice(-SAMPLES_MAX);
-    if (this.samples.length > 1 && before.length === 0) this.samples.shift();
+    this.first = before.length === 0;
   }
 
   private takeDurations(lines: Line[], seconds: number): { p50: number | null; p99: number | null } {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
-import { SpacetimeDBProvider } from 'spacetimedb/react';
+import { SpacetimeDBProvider, useSpacetimeDB } from 'spacetimedb/react';
 import { ActionsProvider } from './act';
+import type { DbConnection } from './bindings';
 import { builder } from './connection';
 import { MapView } from './map/MapView';
 import { AuctionPanel } from './panels/AuctionPanel';
@@ -38,6 +39,7 @@ const VIEWS: { id: View; icon: IconName; text: string }[] = [
 function Arena() {
   const world = useWorld();
   const [view, setView] = useState<View>('map');
+  const refused = useEntrance();
   useNotices();
   return (
     <div className={`arena view-${view} ${world.live ? '' : 'is-cut-off'}`} data-testid="arena" data-live={world.live}>
@@ -56,7 +58,7 @@ function Arena() {
           </aside>
         </main>
       ) : (
-        <Opening />
+        <Opening refused={refused} />
       )}
       {world.known && !world.live && (
         <div className="cut-off" role="status" data-testid="cut-off">
@@ -80,7 +82,21 @@ function Arena() {
   );
 }
 
-function Opening() {
+/** Who connects does not play yet: each connection enters by itself. Gives why the arena did not let it in. */
+function useEntrance(): string | null {
+  const { isActive, getConnection } = useSpacetimeDB();
+  const [refused, setRefused] = useState<string | null>(null);
+  useEffect(() => {
+    const connection = isActive ? (getConnection() as DbConnection | null) : null;
+    connection?.reducers.enter({}).then(
+      () => setRefused(null),
+      (error: Error) => setRefused(error.message),
+    );
+  }, [isActive, getConnection]);
+  return refused;
+}
+
+function Opening({ refused }: { refused: string | null }) {
   const [slow, setSlow] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setSlow(true), 3000);
@@ -92,7 +108,7 @@ function Opening() {
         <path className="blade" d="M7 25 22 10l3-4-4 3L6 24z" />
         <path className="blade blade-late" d="M25 25 10 10 7 6l4 3 15 15z" />
       </svg>
-      <p>{slow ? 'The server does not answer yet. Trying again.' : 'Entering the arena'}</p>
+      <p>{refused !== null ? `You cannot enter: ${refused}.` : slow ? 'The server does not answer yet. Trying again.' : 'Entering the arena'}</p>
     </div>
   );
 }

@@ -254,6 +254,7 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
     await page.locator('[data-testid=arena][data-live=true]').waitFor({ timeout: 60_000 });
     expect(await page.evaluate(() => 'untouched' in window)).toBe(true);
     expect(await page.locator('.name').first().textContent()).toBe(name);
+    await page.getByText('1 player', { exact: true }).waitFor(); // in its new connection, too, the page has entered
     const still = await number(buff, 'data-left');
     expect(still).toBeLessThan(left - 500);
     expect(still).toBeGreaterThan(0);

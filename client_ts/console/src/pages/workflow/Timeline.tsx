@@ -123,7 +123,7 @@ function rest({ kind, detail }: Row): string {
   if (kind === 'failed') return detail.trimEnd().split('\n').at(-1) ?? '';
   if (kind !== 'step' || what(detail) === null) return detail;
   if (detail.startsWith('<')) return '';
-  return detail.slice(detail.indexOf('(') + 1).replace(/\)$/, '');
+  return detail.slice(detail.indexOf('(') + 1).replace(/\)$/, '').replace(/<(\w+\.\w+): [^<>]*>/g, '$1');
 }
 
 function ago(event: Row, now: number): string {

@@ -11,7 +11,6 @@ export default __t.row({
   },
   bot: __t.bool(),
   online: __t.bool(),
-  connections: __t.u16(),
   get home() {
     return Point;
   },

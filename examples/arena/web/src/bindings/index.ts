@@ -30,6 +30,7 @@ import BuyOutReducer from './buy_out_reducer';
 import DefendReducer from './defend_reducer';
 import DispelReducer from './dispel_reducer';
 import DrinkReducer from './drink_reducer';
+import EnterReducer from './enter_reducer';
 import FleeReducer from './flee_reducer';
 import MoveReducer from './move_reducer';
 import PickUpReducer from './pick_up_reducer';
@@ -288,6 +289,7 @@ const reducersSchema = __reducers(
   __reducerSchema('defend', DefendReducer),
   __reducerSchema('dispel', DispelReducer),
   __reducerSchema('drink', DrinkReducer),
+  __reducerSchema('enter', EnterReducer),
   __reducerSchema('flee', FleeReducer),
   __reducerSchema('move', MoveReducer),
   __reducerSchema('pick_up', PickUpReducer),

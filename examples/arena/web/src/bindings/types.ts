@@ -64,7 +64,6 @@ export const Figure = __t.object('Figure', {
   },
   bot: __t.bool(),
   online: __t.bool(),
-  connections: __t.u16(),
   get home() {
     return Point;
   },

@@ -38,7 +38,7 @@ export function TopBar() {
         </div>
       )}
       <div className="topbar-end">
-        <span className="pill pill-players" title="Who is connected, without those whom the server plays">
+        <span className="pill pill-players" title="Who is here, without those whom the server plays">
           <Icon name="people" size={16} /> {players} {players === 1 ? 'player' : 'players'}
         </span>
         <span className={`pill pill-link ${world.live ? 'is-live' : 'is-lost'}`} data-testid="link">

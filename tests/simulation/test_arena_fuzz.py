@@ -13,7 +13,7 @@ from functools import partial
 from random import Random
 
 from examples.arena.deeds import abandon_quest, accept_quest, attack, defend, dispel, drink, flee, pick_up
-from examples.arena.heroes import move, rename, say
+from examples.arena.heroes import enter, move, rename, say
 from examples.arena.market import buy_out, place_bid, sell, withdraw
 from examples.arena.module import module
 from examples.auction import Lot
@@ -65,6 +65,7 @@ class Visitor:
             yield
 
     def _call(self, reducer: Callable[..., None], *args: object) -> None:
+        self._client.call(enter)  # the connection may be a new one
         self._client.call(reducer, *args)
 
     def _one_of(self, table: type[Row]) -> int:
@@ -80,6 +81,7 @@ class Visitor:
 
 def test_arena_fuzz() -> None:
     looks: list[int] = []
+    heroes: list[int] = []
 
     def played(run: Run[WorkflowSimulation]) -> None:
         sim = run.sim
@@ -105,9 +107,11 @@ def test_arena_fuzz() -> None:
                 assert watcher.rows(row) == sorted(sim.read(row), key=lambda found: found.id), "the watcher is wrong"
             wanderer.look()
             looks.append(wanderer.looks)
+            heroes.append(sum(row.identity is not None for row in sim.read(Character)))
 
     with WorkflowSimulation(module) as sim:
         explored = sim.explore(played, seeds=SEEDS, linger=LINGER_SECONDS)
     assert explored.seeds == SEEDS
     assert explored.crashes > explored.disk_errors > 0
     assert sum(looks) > 3 * SEEDS
+    assert sum(heroes) > SEEDS, "visitors did not play"

@@ -63,6 +63,7 @@ class CheckReport:
         self._stored = stored
         self.notes: list[str] = []
         """The lines that were added."""
+        """The lines that were added."""
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:

@@ -62,6 +62,7 @@ class Commit:
         self._micros = micros
         self.caller = caller
         """`ctx.sender` of the transaction."""
+        """`ctx.sender` of the transaction."""
         self.reducer = reducer
         """The name of the function that ran; empty for a bare `db.transaction()`."""
         self._changed = changed

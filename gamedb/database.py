@@ -65,6 +65,7 @@ class Database(Readable):
         super().__init__(module.resolve(), clock if clock is not None else SystemClock(), seed, slow_reducer)
         self.path = None if path is None else os.fspath(path)
         """As given; `None` when nothing is stored."""
+        """As given; `None` when nothing is stored."""
         self._thread: SchedulerThread | None = None
         self._scheduler = Scheduler(self, self.module.functions)
         unclosed.databases.add(self)

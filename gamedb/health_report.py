@@ -15,7 +15,9 @@ class HealthReport:
         self._count = count
         self.numbers: dict[str, float] = {}
         """What was told by `add`, by name."""
+        """What was told by `add`, by name."""
         self.problems: list[str] = []
+        """What is wrong; a database is healthy while this is empty."""
         """What is wrong; a database is healthy while this is empty."""
 
     def count(self, row: type[Row], **values: Any) -> int:

@@ -89,6 +89,7 @@ class Module:
             raise SchemaError(f"module name {name!r}: use lower-case letters, digits, '_' and '-', a letter first")
         self.name = name
         """As given."""
+        """As given."""
         self._tables: list[TableSchema] = []
         self._functions: list[Function] = []
         self._migrations: list[Migration] = []

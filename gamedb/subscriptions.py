@@ -58,6 +58,7 @@ class Subscription:
         """Called right after a commit that touches the tables: what there is to deliver of it."""
         self.closed = False
         """Whether `close` was called."""
+        """Whether `close` was called."""
         self._owner = owner
 
     def close(self) -> None:

@@ -24,11 +24,15 @@ class WorkflowContext(ReducerContext):
 
     workflow_id: int
     """The id of this run, also of its row in `workflow`."""
+    """The id of this run, also of its row in `workflow`."""
     entity_id: int | None
+    """As given at the start: the entity of the game that the run is about."""
     """As given at the start: the entity of the game that the run is about."""
     correlation_id: str | None
     """As given at the start: the same one joins this run instead of starting another."""
+    """As given at the start: the same one joins this run instead of starting another."""
     parent_id: int | None
+    """The workflow that started this one as its child."""
     """The workflow that started this one as its child."""
 
     def set_attribute(self, name: str, value: str | int | float | bool | None) -> None:

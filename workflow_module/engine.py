@@ -55,11 +55,15 @@ class Engine:
         self.definitions = dict(definitions)
         self.testing = testing
         """As `install` was told."""
+        """As `install` was told."""
         self.retention = retention
+        """As `install` was told: how long finished runs are kept by default; `None`: for ever."""
         """As `install` was told: how long finished runs are kept by default; `None`: for ever."""
         self.journal = journal
         """As `install` was told: whether there is a timeline."""
+        """As `install` was told: whether there is a timeline."""
         self.resumptions_max = resumptions_max
+        """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
         """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
         self.held = Held()
         self._last: tuple[Mapping[str, Any] | None, Engine] = (None, self)

@@ -19,9 +19,11 @@ class WorkflowStatus(enum.Enum):
     """It was cancelled, and waits while it cleans up."""
     Completed = "Completed"
     """It returned."""
+    """It returned."""
     Failed = "Failed"
     """Its code raised: it is parked where it was before that step, and can be resumed."""
     Cancelled = "Cancelled"
+    """It was cancelled, and has cleaned up; or it was terminated."""
     """It was cancelled, and has cleaned up; or it was terminated."""
 
 

@@ -105,7 +105,9 @@ class Handle(Arm[T_co], Generic[T_co], frozen=True, tag="handle"):
 
     workflow_id: int
     """The id of the child."""
+    """The id of the child."""
     workflow_type: str
+    """The name of its workflow."""
     """The name of its workflow."""
 
 

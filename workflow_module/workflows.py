@@ -43,7 +43,9 @@ class Workflows:
             raise TypeError(f"Workflows takes an open Database, as in Workflows(Database(module)), not {db!r}")
         self.db = db
         """The database."""
+        """The database."""
         self.engine: Engine = engine_of(db.module.functions)
+        """What `install` returned for its module."""
         """What `install` returned for its module."""
 
     def start(

@@ -13,12 +13,14 @@ language = "en"
 
 root_doc = "docs/README"
 include_patterns = [
+    "README.md",
     "docs/*.md",
     "docs/reference/*.md",
     "examples/*.md",
     "examples/*.py",
     "examples/arena/*.py",
     "client_ts/README.md",
+    "benchmarks/results/README.md",
     "CHANGELOG.md",
 ]
 exclude_patterns = [

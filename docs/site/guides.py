@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 _FENCE: Final = "`" * 5
 _SECTION: Final = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
 _LISTED: Final = re.compile(r"^(?:\d+\.|[*-]) .*?\]\((?P<target>[^)#:]+)\)", re.MULTILINE)
+_LINK: Final = re.compile(r"\]\((?P<target>[^)#:]+)\)")
 _NAME: Final = re.compile(
     r"(?:(?P<package>gamedb|workflow_module)\.)?(?P<path>[A-Za-z_]\w*(?:\.[a-z_]\w*)?)(?:\(.*\))?", re.S
 )
@@ -42,7 +43,7 @@ class ExampleParser(MystParser):
     supported = ("python",)
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
-        path = Path(document["source"]).relative_to(public.ROOT)
+        path = Path(document["source"]).relative_to(public.ROOT / "examples")
         tree = ast.parse(inputstring)
         told = ast.get_docstring(tree)
         skipped = 0 if told is None else tree.body[0].end_lineno or 0
@@ -53,26 +54,35 @@ class ExampleParser(MystParser):
 
 
 def add_navigation(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Each section of the front page that lists pages becomes a part of the navigation."""
-    if docname != app.config.root_doc:
-        return
+    """Each section of the front page that lists pages is a part of the navigation; a README has those of its directory."""
     directory = Path(app.env.doc2path(docname)).parent
-    toctrees: list[str] = []
-    for section in _SECTION.finditer(source[0]):
-        entries: list[str] = []
-        for listed in _LISTED.finditer(section["text"]):
-            path = (directory / listed["target"]).resolve()
-            if path.is_dir():
-                below = sorted(app.env.found_docs)
-                prefix = f"{path.relative_to(public.ROOT).as_posix()}/"
-                entries += [f"/{name}" for name in below if name.startswith(prefix)]
-            elif name := app.env.path2doc(path):
-                entries.append(f"/{name}")
-        if entries:
-            toctrees.append(
-                "\n".join(["````{toctree}", ":hidden:", f":caption: {section['title']}", "", *entries, "````"])
-            )
-    source[0] += "\n\n" + "\n\n".join(toctrees) + "\n"
+    parts: list[tuple[str, list[str]]] = []
+    if docname == app.config.root_doc:
+        for section in _SECTION.finditer(source[0]):
+            targets = _LISTED.findall(section["text"])
+            parts.append((section["title"], [page for target in targets for page in _pages(app, directory / target)]))
+    elif docname.endswith("/README"):
+        linked = [page for target in _LINK.findall(source[0]) for page in _pages(app, directory / target)]
+        below = [page for page in _below(app, directory) if page != docname]
+        parts.append(("", sorted(below, key=lambda page: linked.index(page) if page in linked else len(linked))))
+    for title, pages in parts:
+        if pages:
+            head = ["````{toctree}", ":hidden:", *([f":caption: {title}"] if title else []), ""]
+            source[0] += "\n".join(["\n", *head, *(f"/{page}" for page in pages), "````\n"])
+
+
+def _pages(app: Sphinx, path: Path) -> list[str]:
+    """The page of a file; of a directory its README, or all pages when it has none."""
+    if path.is_dir():
+        below = _below(app, path)
+        return [page for page in below if page.endswith("/README")][:1] or below
+    page = app.env.path2doc(path.resolve())
+    return [page] if page else []
+
+
+def _below(app: Sphinx, directory: Path) -> list[str]:
+    prefix = f"{directory.resolve().relative_to(public.ROOT).as_posix()}/"
+    return [page for page in sorted(app.env.found_docs) if page.startswith(prefix)]
 
 
 class RepositoryLinks(SphinxTransform):
@@ -87,9 +97,7 @@ class RepositoryLinks(SphinxTransform):
                 continue
             target = link["reftarget"]
             if link["refdomain"] == "doc":
-                if target == "README":  # of the repository: its place on the site is the front page
-                    link["reftarget"] = self.config.root_doc
-                elif target not in self.env.found_docs:
+                if target not in self.env.found_docs:
                     link.replace_self(link.children)
             elif target and not target.startswith("#") and (path := (directory / target).resolve()).is_dir():
                 readme = f"{path.relative_to(public.ROOT).as_posix()}/README"

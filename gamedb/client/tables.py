@@ -31,6 +31,7 @@ class ClientTable(Generic[R]):
         self._core = core
         self.name = name
         """The name of the table or view."""
+        """The name of the table or view."""
         self._schema = core.remote.table(name).schema
         self._on_insert: list[Callable[[R], object]] = []
         self._on_update: list[Callable[[R, R], object]] = []

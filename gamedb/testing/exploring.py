@@ -124,6 +124,7 @@ class Run(Generic[SimT]):
     def __init__(self, sim: SimT, invariants: Sequence[Invariant]) -> None:
         self.sim = sim
         """The simulation, which the scenario drives."""
+        """The simulation, which the scenario drives."""
         self.random = Random(f"{sim.seed}/scenario")
         """Chance of the scenario's own, the same for the same seed."""
         self.decisions: list[Decision] = []
@@ -258,9 +259,12 @@ class ExplorationFailed(AssertionError):
         super().__init__(text)
         self.seed = seed
         """The seed of the run; `explore(..., seeds=[seed])` runs it alone."""
+        """The seed of the run; `explore(..., seeds=[seed])` runs it alone."""
         self.decisions = list(decisions)
         """What happened in it, in order, without what the failure does not need."""
+        """What happened in it, in order, without what the failure does not need."""
         self.error = error
+        """What was raised, or the broken invariant's."""
         """What was raised, or the broken invariant's."""
 
 

@@ -68,9 +68,12 @@ class Simulation:
     ) -> None:
         self.module = module
         """The game, as it was given or last deployed."""
+        """The game, as it was given or last deployed."""
         self.seed = seed
         """What makes chance repeatable."""
+        """What makes chance repeatable."""
         self.clock = ManualClock(start)
+        """The simulated time; `advance` moves it, and lets happen what falls due."""
         """The simulated time; `advance` moves it, and lets happen what falls due."""
         self.disk = Disk()
         self.lives = 0
@@ -78,6 +81,7 @@ class Simulation:
         self.commits = 0
         """How many transactions have committed, over all lives."""
         self.invariants: list[Invariant] = []
+        """What must hold after every commit; `always` adds to it."""
         """What must hold after every commit; `always` adds to it."""
         self.latency: Callable[[], float] = lambda: 0.0
         """How long messages of clients and of the server take, in seconds."""
@@ -502,6 +506,7 @@ class SimulatedCaller:
     def __init__(self, sim: Simulation, sender: Identity) -> None:
         self._sim = sim
         self.identity = sender
+        """Who this is."""
         """Who this is."""
 
     @overload

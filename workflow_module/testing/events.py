@@ -65,6 +65,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 WorkflowAction = Send | Fire | Wait
 """One thing that can happen to a workflow; `apply` lets it happen."""
+"""One thing that can happen to a workflow; `apply` lets it happen."""
 
 
 def workflow_events(

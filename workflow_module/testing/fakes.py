@@ -31,7 +31,9 @@ class Fake:
     def __init__(self, outcomes: tuple[Any, ...], delay: timedelta | float | None) -> None:
         self.outcomes = list(outcomes)
         """What the attempts give, in order; the last one again and again."""
+        """What the attempts give, in order; the last one again and again."""
         self.delay_seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+        """How long an attempt takes; `None`: no time."""
         """How long an attempt takes; `None`: no time."""
         self.calls: list[FakeCall] = []
         """The attempts so far, over all lives of the process."""

@@ -26,9 +26,7 @@ class Caller:
         self._db = db
         self.sender = sender
         """Who this is: `ctx.sender` in what is called."""
-        """Who this is: `ctx.sender` in what is called."""
         self.connection_id = connection_id
-        """`ctx.connection_id` in what is called; `None` when it comes over no connection."""
         """`ctx.connection_id` in what is called; `None` when it comes over no connection."""
 
     @overload

@@ -63,7 +63,6 @@ class CheckReport:
         self._stored = stored
         self.notes: list[str] = []
         """The lines that were added."""
-        """The lines that were added."""
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:

@@ -45,7 +45,7 @@ class TableChanges(Generic[R]):
 
 
 class Commit:
-    """One committed transaction."""
+    """One committed transaction, as subscribers get it."""
 
     __slots__ = ("_changed", "_changes", "_micros", "caller", "reducer", "tx_id")
 
@@ -61,7 +61,6 @@ class Commit:
         """Counts up by one from transaction to transaction that changes anything."""
         self._micros = micros
         self.caller = caller
-        """`ctx.sender` of the transaction."""
         """`ctx.sender` of the transaction."""
         self.reducer = reducer
         """The name of the function that ran; empty for a bare `db.transaction()`."""

@@ -44,12 +44,32 @@ SLOW_REDUCER: Final = timedelta(milliseconds=100)
 class Database(Readable):
     """A module's tables in memory, and on disk when `path` is given.
 
-    `path`: a file (made when it is not there), or an SQLAlchemy URL; `None` keeps nothing.
-    `clock`: `SystemClock()` by default, `ManualClock()` in tests. `seed`: makes `ctx.random` repeatable.
-    `slow_reducer`: from how long on a reducer is logged with its name, time and stack. `quiet`: no progress on stderr
-    while a large file is loaded.
+    - `path`: a file (made when it is not there), or an SQLAlchemy URL; `None` keeps nothing.
+    - `clock`: `SystemClock()` by default, `ManualClock()` in tests.
+    - `seed`: makes `ctx.random` repeatable.
+    - `slow_reducer`: from how long on a reducer is logged with its name, time and stack.
+    - `quiet`: no progress on stderr while a large file is loaded.
 
-    Raises `SchemaError` for a module that cannot work, and `StorageError`s for a file that cannot be used.
+    Raises `SchemaError` for a module that cannot work, and `StorageError`s for a file that cannot be used. Transactions
+    run one after the other; any thread may call. Use it in a `with`, or call `close`.
+
+    ```python
+    module = Module("counter")
+
+    @module.table
+    class Count(Row):
+        id: PrimaryKey[u32]
+        n: u32 = 0
+
+    @module.reducer
+    def add(ctx: ReducerContext, n: u32) -> None:
+        count = ctx.db[Count].get(1) or Count(id=1)
+        ctx.db[Count].upsert(count.replace(n=count.n + n))
+
+    with Database(module, "counter.db") as db:
+        db.call(add, n=5)
+        print(db.read(Count).get(1))  # Count(id=1, n=5)
+    ```
     """
 
     def __init__(
@@ -64,7 +84,6 @@ class Database(Readable):
     ) -> None:
         super().__init__(module.resolve(), clock if clock is not None else SystemClock(), seed, slow_reducer)
         self.path = None if path is None else os.fspath(path)
-        """As given; `None` when nothing is stored."""
         """As given; `None` when nothing is stored."""
         self._thread: SchedulerThread | None = None
         self._scheduler = Scheduler(self, self.module.functions)
@@ -109,7 +128,11 @@ class Database(Readable):
         sender: Identity | None = None,
         connection_id: ConnectionId | None = None,
     ) -> Any:
-        """Run a reducer with arguments from JSON: an array in order, or an object by name."""
+        """Run a reducer with arguments from JSON: an array in order, or an object by name.
+
+        `arguments` is JSON text or what it stands for. With a `sender`, as that caller: `NotAllowed` for what is
+        private. Else as `call`.
+        """
         function = self.callables.find(reducer, "reducer")
         self.callables.allow(function, sender)
         return self.execute(
@@ -123,12 +146,16 @@ class Database(Readable):
     # --- procedures
 
     def call_procedure(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a procedure to its end, in this thread; gives what it returns. Inside asyncio use the awaitable form."""
+        """Run a procedure to its end, in this thread; gives what it returns.
+
+        Raises what it raises; what its transactions have committed by then stays. Inside asyncio use
+        `call_procedure_async`.
+        """
         function = self.callables.find(procedure, "procedure")
         return self.run_procedure(function, function.arguments_from(args, kwargs))
 
     async def call_procedure_async(self, procedure: Callable[..., Any] | str, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a procedure without blocking the loop: an async one on it, a sync one in a thread."""
+        """`call_procedure` without blocking the loop: an async procedure runs on it, a sync one in a thread."""
         function = self.callables.find(procedure, "procedure")
         return await self.run_procedure_async(function, function.arguments_from(args, kwargs))
 
@@ -207,10 +234,14 @@ class Database(Readable):
     ) -> None:
         """Serve clients from the running asyncio loop until cancelled (or `Serving.stop`), and drive schedules there.
 
-        `listen`: HOST:PORT, where port 0 takes any that is free. `name`: how clients call the database; by default as
-        its module. `keys`: the directory of the keys that sign tokens; by default beside the file of the database, or
-        with the process when there is none. `operators`: who may call and read what is private. `static`: a directory
-        of files for browsers. `limits`: what a client may use up. `ready` gets the `Serving` once clients can come.
+        - `listen`: HOST:PORT, where port 0 takes any that is free.
+        - `name`: how clients call the database; by default as its module.
+        - `keys`: the directory of the keys that sign tokens; by default beside the file of the database, or with the
+          process when there is none.
+        - `operators`: who may call and read what is private.
+        - `static`: a directory of files for browsers.
+        - `limits`: what a client may use up.
+        - `ready` gets the `Serving` once clients can come.
         """
         from gamedb.server.embedded import serve_database  # its room is slow to import
 

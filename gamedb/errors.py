@@ -28,12 +28,9 @@ class ConstraintError(GamedbError, ValueError):
         super().__init__(message)
         self.table = table
         """The name of the table."""
-        """The name of the table."""
         self.column = column
         """The column whose value is taken."""
-        """The column whose value is taken."""
         self.value = value
-        """The value that is taken."""
         """The value that is taken."""
 
 
@@ -97,7 +94,6 @@ class SchemaChangeRefused(StorageError):
         super().__init__(message)
         self.differences = differences
         """One text for each difference, with its remedy."""
-        """One text for each difference, with its remedy."""
 
 
 class WireError(GamedbError, ValueError):
@@ -114,7 +110,6 @@ class QueryError(GamedbError, ValueError):
         super().__init__(message)
         self.position = position
         """The character of the query text that it is about, from 0; `None` for the whole."""
-        """The character of the query text that it is about, from 0; `None` for the whole."""
 
 
 class TokenError(GamedbError):
@@ -127,7 +122,6 @@ class TokenError(GamedbError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        """One of the words above, for programs."""
         """One of the words above, for programs."""
 
 

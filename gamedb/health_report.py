@@ -9,15 +9,13 @@ from gamedb.schema import Row
 
 
 class HealthReport:
-    """Numbers by name, and what is wrong."""
+    """What a `Module.on_health` function gets: numbers by name, and what is wrong."""
 
     def __init__(self, count: Callable[[type[Row], dict[str, Any]], int]) -> None:
         self._count = count
         self.numbers: dict[str, float] = {}
         """What was told by `add`, by name."""
-        """What was told by `add`, by name."""
         self.problems: list[str] = []
-        """What is wrong; a database is healthy while this is empty."""
         """What is wrong; a database is healthy while this is empty."""
 
     def count(self, row: type[Row], **values: Any) -> int:

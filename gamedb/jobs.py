@@ -20,7 +20,7 @@ DRAIN_SECONDS: Final = 20.0
 
 
 class WorkerJob(msgspec.Struct, kw_only=True, eq=False):
-    """The work of one process."""
+    """What a `Module.on_worker` function gets: the work of one process."""
 
     client: Client
     """Connected to the database, as an operator."""

@@ -81,14 +81,27 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 class Module:
     """A game: create one, and decorate its tables and functions.
 
-    `name` is how databases, clients and logs call it: lower-case letters, digits, `_` and `-`.
+    `name` is how databases, clients and logs call it: lower-case letters, digits, `_` and `-`, a letter first.
+    What cannot work raises `SchemaError` when it is declared, or when a `Database` is made of the module.
+
+    ```python
+    module = Module("tavern")
+
+    @module.table(public=True)
+    class Guest(Row):
+        name: PrimaryKey[str]
+        gold: u32 = 10
+
+    @module.reducer
+    def enter(ctx: ReducerContext, name: str) -> None:
+        ctx.db[Guest].insert(Guest(name=name))
+    ```
     """
 
     def __init__(self, name: str) -> None:
         if not re.match(r"[a-z][a-z0-9_-]*\Z", name):
             raise SchemaError(f"module name {name!r}: use lower-case letters, digits, '_' and '-', a letter first")
         self.name = name
-        """As given."""
         """As given."""
         self._tables: list[TableSchema] = []
         self._functions: list[Function] = []
@@ -138,9 +151,13 @@ class Module:
     ) -> Any:
         """Register a Row class as a table.
 
-        `name`: by default the class name in snake case. `public`: clients may subscribe to it. `event`: rows live in
-        their transaction only, and are broadcast. `scheduled`: the reducer or procedure, by name or as function, that
-        fires for each row at its `ScheduleAt`. `indexes`: multi-column indexes, as tuples of column names.
+        - `name`: by default the class name in snake case.
+        - `public`: clients may subscribe to it.
+        - `event`: rows live in their transaction only, and are broadcast.
+        - `scheduled`: the reducer or procedure, by name or as function, that fires for each row at its `ScheduleAt`.
+        - `indexes`: multi-column indexes, as tuples of column names.
+
+        `SchemaError` for a class that cannot be a table.
         """
         scope = _caller_scope()
 
@@ -172,7 +189,9 @@ class Module:
     def reducer(self, function: Any = None, *, name: str | None = None, private: bool = False) -> Any:
         """Register a function that runs in one transaction: all that it writes is committed, or nothing.
 
-        `private`: only in-process code and operators may call it.
+        Its first parameter is a `ReducerContext`; arguments are checked by the annotations of the others. What it
+        raises rolls everything back; only a `ReducerError` tells its text to clients. `name`: how callers call it, by
+        default as the function. `private`: only in-process code and operators may call it.
         """
         return self._register(function, "reducer", name=name, private=private)
 
@@ -187,6 +206,7 @@ class Module:
     ) -> Any:
         """Register a function that may wait, do I/O and return a value; it opens transactions itself.
 
+        It is an `async def`, or a plain function, which runs in a thread; its first parameter is a `ProcedureContext`.
         `queue`: workers in other processes take its calls from this queue (see `gamedb worker`), so clients cannot
         call it; who leaves calls there is the matter of a library, such as workflows.
         """
@@ -199,7 +219,7 @@ class Module:
     def view(self, function: Any = None, *, name: str | None = None, public: bool = True) -> Any:
         """Register a read-only function whose result (a row, a row or None, a list of rows) can be subscribed to.
 
-        It runs again when a table that it read has changed.
+        It gets a `ViewContext`, and runs again when a table that it read has changed.
         """
         return self._register(function, "view", name=name, public=public)
 
@@ -244,7 +264,11 @@ class Module:
         return function
 
     def client_visibility_filter(self, sql: str) -> None:
-        """Row-level security: clients see only the rows of a table that this query selects (`:sender` is theirs)."""
+        """Row-level security: clients see only the rows of a table that this query selects (`:sender` is theirs).
+
+        Of several for one table, a client sees the rows of each. One that cannot work is a `SchemaError` when the
+        database is served.
+        """
         self._visibility_filters.append(sql)
 
     def on_check(self, function: Callable[[CheckReport], None]) -> Callable[[CheckReport], None]:

@@ -35,14 +35,14 @@ class Readable(Transactions):
         self._subscriptions = Subscriptions(self)
 
     def read(self, row: type[R], /) -> ReadTable[R]:
-        """The committed rows of a table, from any thread, outside transactions."""
+        """The committed rows of a table, from any thread, outside transactions. `UnknownName` for another's table."""
         table = self._committed.get(row)
         if table is None:
             table = self._committed[row] = CommittedTable(self, self.tables[row].data)
         return table
 
     def view(self, view: Callable[..., Any] | str, /, *args: Any, sender: Identity | None = None) -> Any:
-        """The result of a view now, as `sender` sees it."""
+        """The result of a view (the function, or its name) now, as `sender` sees it; by default the database itself."""
         function = self.callables.find(view, "view")
         with self.lock:
             self._assert_readable()
@@ -68,6 +68,9 @@ class Readable(Transactions):
         on_error: Callable[[Exception], None] | None = None,
     ) -> Subscription:
         """Call back for each later commit that touches a table (or one of several), or that changes a view's result.
+
+        `what` is one Row class or several, with a callback that gets the `Commit`; or a view with its arguments, with a
+        callback that gets a `ViewChange`. Gives what ends it.
 
         Callbacks run in the committing thread, after the commit, in commit order; what they raise is logged. A view
         that raises while it is evaluated again sends the error to `on_error`, and never harms the commit.

@@ -37,13 +37,19 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 PrimaryKey = Annotated[T, Marker("PrimaryKey")]
-"""`PrimaryKey[T]`: the column that identifies a row. At most one a table."""
+"""`PrimaryKey[T]`: the column that identifies a row. At most one a table; it is unique and indexed by itself.
+
+Not for floats, nor for `T | None`.
+"""
 AutoInc = Annotated[T, Marker("AutoInc")]
-"""`AutoInc[T]`: an integer column in which 0 means that the database assigns the next number."""
+"""`AutoInc[T]`: an integer column in which 0 means that the database assigns the next number. At most one a table.
+
+Often `PrimaryKey[AutoInc[u64]]`. `Table.insert` gives the row with its number.
+"""
 Unique = Annotated[T, Marker("Unique")]
-"""`Unique[T]`: no two rows share a value (`None` may stand in many). `find` looks rows up by it."""
+"""`Unique[T]`: no two rows share a value (`None` may stand in many). `ReadTable.find` looks rows up by it."""
 Index = Annotated[T, Marker("Index")]
-"""`Index[T]`: `where` and `between` on this column use an index."""
+"""`Index[T]`: `ReadTable.where` and `ReadTable.between` on this column use an index."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -62,7 +68,17 @@ class RowMeta(msgspec.StructMeta):
 class Row(msgspec.Struct, metaclass=RowMeta):
     """Base class of the rows of a table: frozen, keyword-only, compared by value.
 
-    Subclass it with annotated columns and register the class with `@module.table`.
+    Subclass it with annotated columns and register the class with `@module.table`. A wrong value is a `ColumnError`
+    when the row is written, not when it is made.
+
+    ```python
+    class Player(Row):
+        id: PrimaryKey[AutoInc[u64]] = 0
+        name: Unique[str]
+        hp: u32 = 100
+
+    print(Player(name="ann").replace(hp=70))  # Player(id=0, name='ann', hp=70)
+    ```
     """
 
     def replace(self, /, **changes: Any) -> Self:

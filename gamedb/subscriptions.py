@@ -41,8 +41,11 @@ class ViewChange(msgspec.Struct, frozen=True):
     """How the result of a view changed with a commit."""
 
     commit: Commit
+    """The commit that changed it."""
     deleted: list[Row]
+    """The rows that are no longer in the result."""
     inserted: list[Row]
+    """The rows that are new in the result; a changed row is in both lists."""
 
 
 Delivery = Callable[[], None]
@@ -57,7 +60,6 @@ class Subscription:
         self.prepare = prepare
         """Called right after a commit that touches the tables: what there is to deliver of it."""
         self.closed = False
-        """Whether `close` was called."""
         """Whether `close` was called."""
         self._owner = owner
 

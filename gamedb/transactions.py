@@ -50,7 +50,6 @@ class Transactions:
         self.lock = threading.RLock()
         self.last_tx_id = 0
         """The number of the last transaction that changed anything; 0 when none has."""
-        """The number of the last transaction that changed anything; 0 when none has."""
         """The number of the last commit."""
         self._seed = os.urandom(16).hex() if seed is None else seed
         self._random_uses = 0

@@ -33,42 +33,29 @@ def _signed(bits: int) -> IntRange:
 
 u8 = Annotated[int, _unsigned(8)]
 """A whole number from 0 to 255."""
-"""A whole number from 0 to 255."""
 u16 = Annotated[int, _unsigned(16)]
-"""A whole number from 0 to 65,535."""
 """A whole number from 0 to 65,535."""
 u32 = Annotated[int, _unsigned(32)]
 """A whole number from 0 to 4,294,967,295."""
-"""A whole number from 0 to 4,294,967,295."""
 u64 = Annotated[int, _unsigned(64)]
-"""A whole number from 0 to 2^64 - 1."""
 """A whole number from 0 to 2^64 - 1."""
 u128 = Annotated[int, _unsigned(128)]
 """A whole number from 0 to 2^128 - 1."""
-"""A whole number from 0 to 2^128 - 1."""
 u256 = Annotated[int, _unsigned(256)]
-"""A whole number from 0 to 2^256 - 1."""
 """A whole number from 0 to 2^256 - 1."""
 i8 = Annotated[int, _signed(8)]
 """A whole number from -128 to 127."""
-"""A whole number from -128 to 127."""
 i16 = Annotated[int, _signed(16)]
-"""A whole number from -32,768 to 32,767."""
 """A whole number from -32,768 to 32,767."""
 i32 = Annotated[int, _signed(32)]
 """A whole number from -2,147,483,648 to 2,147,483,647."""
-"""A whole number from -2,147,483,648 to 2,147,483,647."""
 i64 = Annotated[int, _signed(64)]
-"""A whole number from -2^63 to 2^63 - 1. `int` means this."""
 """A whole number from -2^63 to 2^63 - 1. `int` means this."""
 i128 = Annotated[int, _signed(128)]
 """A whole number from -2^127 to 2^127 - 1."""
-"""A whole number from -2^127 to 2^127 - 1."""
 i256 = Annotated[int, _signed(256)]
 """A whole number from -2^255 to 2^255 - 1."""
-"""A whole number from -2^255 to 2^255 - 1."""
 f32 = Annotated[float, F32Marker()]
-"""A `float` that is stored in 32 bits: it is rounded to what these can hold."""
 """A `float` that is stored in 32 bits: it is rounded to what these can hold."""
 
 I64: Final = _signed(64)
@@ -132,7 +119,6 @@ class Identity(_FixedBytes):
     __slots__ = ()
     size = 32
     """Bytes."""
-    """Bytes."""
 
 
 class ConnectionId(_FixedBytes):
@@ -140,5 +126,4 @@ class ConnectionId(_FixedBytes):
 
     __slots__ = ()
     size = 16
-    """Bytes."""
     """Bytes."""

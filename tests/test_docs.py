@@ -5,7 +5,8 @@ directory for all pages, as they do for a reader. A line `print(...)  # text` mu
 its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
 line `...`). A block after the line `<!-- not run -->` is left alone.
 
-Docstrings are documentation, too: whatever is public has one, and what they show at a prompt is so.
+Docstrings are documentation, too: whatever is public has one, and what they show is so. Their Python finds the public
+names of the packages without importing them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import griffe
 import pytest
 from typer.testing import CliRunner
 
@@ -41,8 +44,7 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(page: Path, language: str) -> list[Block]:
-    text = page.read_text()
+def blocks(text: str, language: str) -> list[Block]:
     return [
         Block(text.count("\n", 0, found.start("text")), found["text"])
         for found in BLOCK.finditer(text)
@@ -68,23 +70,36 @@ def closing() -> Iterator[None]:
         left.close()
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=ids)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p.read_text(), "python")], ids=ids)
 @pytest.mark.usefixtures("closing")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_python_runs_and_prints_what_it_says(
     page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert_python_is_true(str(page), page.read_text(), {}, desk, monkeypatch, capsys)
+
+
+def assert_python_is_true(
+    page: str,
+    text: str,
+    names: dict[str, object],
+    desk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Run the Python blocks of a text at the desk, with these names; each print must give what stands behind it."""
     monkeypatch.chdir(desk)
     module = ModuleType("__main__")
+    vars(module).update(names)
     monkeypatch.setitem(sys.modules, "__main__", module)
     promised = []
     lines: list[str] = []
-    for block in blocks(page, "python"):
+    for block in blocks(text, "python"):
         padded = "\n" * block.line + block.text  # so that a traceback shows the line of the page
         lines += ["\n"] * (block.line - len(lines)) + block.text.splitlines(keepends=True)
         # where workflows find their source
-        monkeypatch.setitem(linecache.cache, str(page), (0, None, lines, str(page)))
-        exec(compile(padded, str(page), "exec", dont_inherit=True), vars(module))
+        monkeypatch.setitem(linecache.cache, page, (0, None, lines, page))
+        exec(compile(padded, page, "exec", dont_inherit=True), vars(module))
         promised += re.findall(r"^ *print\(.*\)  # (.*)$", block.text, re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()
     shown = [
@@ -96,7 +111,7 @@ def test_python_runs_and_prints_what_it_says(
 
 def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text()
-    (tmp_path / "arena.py").write_text(blocks(ROOT / "README.md", "python")[0].text)
+    (tmp_path / "arena.py").write_text(blocks(page, "python")[0].text)
 
     def run(*arguments: str) -> str:
         command = [sys.executable, *arguments]
@@ -113,10 +128,10 @@ def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: 
         assert "arena" in run("-m", "gamedb", *shlex.split(command))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=ids)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p.read_text(), "console")], ids=ids)
 def test_commands_show_what_the_page_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for block in blocks(page, "console"):
+    for block in blocks(page.read_text(), "console"):
         for command, shown in re.findall(r"^\$ gamedb (.*)\n((?:(?!\$).*\n)*)", block.text, re.MULTILINE):
             result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None}).invoke(
                 app, shlex.split(command)
@@ -160,16 +175,44 @@ def test_what_is_said_not_to_be_promised_is_there() -> None:
         assert [name for name in names.split() if not public.has(path, name)] == [], path
 
 
-def test_what_docstrings_show_at_a_prompt_is_so() -> None:
-    ran = 0
+def docstrings() -> dict[str, str]:
+    """What is told of each public name and of its members, by path."""
+    told: dict[str, str] = {}
     for path in public.published().values():
-        package, _, name = path.rpartition(".")
+        thing = public.find(path)
+        told[path] = public.docstring(thing) or ""
+        if isinstance(thing, griffe.Class):
+            told |= {f"{path}.{member.name}": public.docstring(member) or "" for member in public.members(thing)}
+    return told
+
+
+def names_of_packages() -> dict[str, object]:
+    """What docstrings need not import: all public names, and the times of the standard library."""
+    names: dict[str, object] = {"datetime": datetime, "timedelta": timedelta}
+    for package in reversed(public.PACKAGES):
         module = importlib.import_module(package)
-        for found in doctest.DocTestFinder().find(getattr(module, name), path, globs=dict(vars(module))):
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-            ran += runner.run(found).attempted
-            assert runner.failures == 0, found.name
-    assert ran > 0
+        names |= {name: getattr(module, name) for name in module.__all__}
+    return names
+
+
+SHOWN_AT_A_PROMPT = [path for path, text in docstrings().items() if ">>> " in text]
+SHOWN_AS_CODE = [path for path, text in docstrings().items() if blocks(text, "python")]
+
+
+@pytest.mark.parametrize("path", SHOWN_AT_A_PROMPT)
+def test_what_docstrings_show_at_a_prompt_is_so(path: str) -> None:
+    shown = doctest.DocTestParser().get_doctest(docstrings()[path], names_of_packages(), path, None, 0)
+    runner = doctest.DocTestRunner()
+    assert runner.run(shown).attempted > 0
+    assert runner.failures == 0
+
+
+@pytest.mark.parametrize("path", SHOWN_AS_CODE)
+@pytest.mark.usefixtures("closing")
+def test_code_of_docstrings_runs_and_prints_what_it_says(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_python_is_true(path, docstrings()[path], names_of_packages(), tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

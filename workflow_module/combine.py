@@ -96,6 +96,16 @@ def select(*arms: Any, name: str | None = None) -> Arm[Any]:
 
     A bare signal class stands for `signal(S)`. Timers of the losers are cancelled, signals of the losers
     stay queued, children and procedures started inside are cancelled. A tie goes to the earlier argument.
+    The type of the value is the union of the arms', for up to ten: match on it.
+
+    <!-- not run -->
+    ```python
+    match await select(timer(BuffTimer.EXPIRE, at=expires), Dispel, Stack):
+        case BuffTimer.EXPIRE | Dispel():
+            break
+        case Stack(n):
+            stacks += n
+    ```
     """
     if not arms:
         raise TypeError("select needs at least one arm, or it would wait for ever")
@@ -153,6 +163,12 @@ def gather(*arms: Any, return_exceptions: bool = False, name: str | None = None)
 
     The first failure cancels the rest and is raised. With `return_exceptions=True` all are waited for, and
     a failure is the exception in its place.
+
+    <!-- not run -->
+    ```python
+    loot, fame = await gather(call(roll_loot, boss), spawn(parade, Parade(boss)))
+    scouts = await gather(*[spawn(scout, zone) for zone in zones], return_exceptions=True)
+    ```
     """
     return GatherWait(tuple([_arm(arm, "gather") for arm in arms]), return_exceptions, name)
 
@@ -201,6 +217,11 @@ def wait_all(*signals: Any, timeout: timedelta | None = None, name: str | None =
     """Wait for one signal of each class; the value is a tuple in argument order.
 
     `timeout` is one deadline for all; what had not come by then is None.
+
+    <!-- not run -->
+    ```python
+    mine, theirs = await wait_all(SellerReady, BuyerReady, timeout=timedelta(hours=1))
+    ```
     """
     for which in signals:
         if not (isinstance(which, type) and issubclass(which, Signal)):

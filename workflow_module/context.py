@@ -24,15 +24,11 @@ class WorkflowContext(ReducerContext):
 
     workflow_id: int
     """The id of this run, also of its row in `workflow`."""
-    """The id of this run, also of its row in `workflow`."""
     entity_id: int | None
-    """As given at the start: the entity of the game that the run is about."""
     """As given at the start: the entity of the game that the run is about."""
     correlation_id: str | None
     """As given at the start: the same one joins this run instead of starting another."""
-    """As given at the start: the same one joins this run instead of starting another."""
     parent_id: int | None
-    """The workflow that started this one as its child."""
     """The workflow that started this one as its child."""
 
     def set_attribute(self, name: str, value: str | int | float | bool | None) -> None:
@@ -44,11 +40,11 @@ class WorkflowContext(ReducerContext):
         raise NotImplementedError
 
     def signal(self, workflow_id: int, message: Signal) -> None:
-        """Send a signal to one workflow. Raises the engine's error for an unknown or finished one."""
+        """Send a signal to one workflow. `UnknownWorkflow` or `WorkflowFinished` when it cannot be taken."""
         raise NotImplementedError
 
     def signal_entity(self, entity_id: int, message: Signal) -> None:
-        """Send a signal to the workflows of one entity."""
+        """Send a signal to the live workflows of one entity that know it."""
         raise NotImplementedError
 
     def subscribe(self, signal_name: str, key: str | int) -> None:

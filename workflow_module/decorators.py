@@ -38,9 +38,44 @@ def workflow(
 ) -> Any:
     """Compile `async def name(ctx: WorkflowContext, init: SomeStruct) -> Result` into a durable workflow.
 
-    `name` is what states and tables call it (the function's name by default), `version` goes into every
-    state, `retention` is how long finished runs are kept (`None`: for ever; by default as `install` says).
+    At each `await` its variables and its place in the code are stored; after a crash or a deploy it goes on there. The
+    `init` may be left out. `name` is what states and tables call it (the function's name by default), `version` goes
+    into every state, `retention` is how long finished runs are kept (`None`: for ever; by default as `install` says).
     Raises `CompileError` with file, line and remedy.
+
+    ```python
+    class Lot(Struct):
+        item: str
+        hours: int
+
+    class Bid(Signal):
+        bidder: str
+        gold: int
+
+    class LotTimer(Timer):
+        END = "end"
+
+    @workflow
+    async def lot(ctx: WorkflowContext, init: Lot) -> str:
+        best = Bid("nobody", 0)
+        ends = ctx.now + timedelta(hours=init.hours)
+        while True:
+            match await select(timer(LotTimer.END, at=ends), Bid):
+                case Bid(gold=gold) as bid if gold > best.gold:
+                    best = bid
+                case LotTimer.END:
+                    return best.bidder
+
+    module = Module("market")
+    install(module, [lot])
+    with Database(module, clock=ManualClock()) as db:
+        flows = Workflows(db)
+        sword = flows.start(lot, Lot("sword", hours=1))
+        flows.signal(sword, Bid("ann", 20))
+        db.clock.advance(timedelta(hours=1))
+        db.run_due()
+        print(flows.result(sword))  # ann
+    ```
     """
     decorate = Workflow(name, version, retention)
     return decorate if function is None else decorate(function)

@@ -68,22 +68,16 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
     ) -> None:
         self.function = function
         """The `async def` as it was written."""
-        """The `async def` as it was written."""
         self.name = name or function.__name__
-        """What states, tables and clients call it."""
         """What states, tables and clients call it."""
         self.version = version
         """Goes into every state, for `migrate`."""
-        """Goes into every state, for `migrate`."""
         self.retention = retention
-        """How long finished runs are kept; `None`: for ever, `UNSET`: as `install` says."""
         """How long finished runs are kept; `None`: for ever, `UNSET`: as `install` says."""
         self.code: Code = compile_function(function, takes_init=True, name=self.name)
         self.init_type: Any = self.code.init_type
         """The annotation of its second parameter; `NoneType` when it has none."""
-        """The annotation of its second parameter; `NoneType` when it has none."""
         self.result_type: Any = self.code.result_type
-        """The annotation of what it returns."""
         """The annotation of what it returns."""
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__

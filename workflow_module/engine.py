@@ -41,7 +41,19 @@ AnyDefinition = WorkflowDefinition[Any, Any]
 
 
 class Engine:
-    """Made by `install`."""
+    """The workflows of a module, for its reducers: each method is a part of the transaction of its `ctx`.
+
+    Made by `install`. Outside of transactions use `Workflows`.
+
+    <!-- not run -->
+    ```python
+    engine = install(module, [auction])
+
+    @module.reducer
+    def bid(ctx: ReducerContext, lot: u64, amount: u32) -> None:
+        engine.signal(ctx, lot, Bid(ctx.sender, amount))
+    ```
+    """
 
     def __init__(
         self,
@@ -55,15 +67,11 @@ class Engine:
         self.definitions = dict(definitions)
         self.testing = testing
         """As `install` was told."""
-        """As `install` was told."""
         self.retention = retention
-        """As `install` was told: how long finished runs are kept by default; `None`: for ever."""
         """As `install` was told: how long finished runs are kept by default; `None`: for ever."""
         self.journal = journal
         """As `install` was told: whether there is a timeline."""
-        """As `install` was told: whether there is a timeline."""
         self.resumptions_max = resumptions_max
-        """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
         """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
         self.held = Held()
         self._last: tuple[Mapping[str, Any] | None, Engine] = (None, self)

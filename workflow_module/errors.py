@@ -17,12 +17,9 @@ class ChildError(Exception):
         super().__init__(workflow_id, workflow_type, error)
         self.workflow_id = workflow_id
         """The id of the child."""
-        """The id of the child."""
         self.workflow_type = workflow_type
         """The name of the child's workflow."""
-        """The name of the child's workflow."""
         self.error = error
-        """The child's traceback or reason, as text."""
         """The child's traceback or reason, as text."""
 
     def __str__(self) -> str:
@@ -47,15 +44,11 @@ class ProcedureFailed(Exception):
         super().__init__(procedure, attempts, error_type, error)
         self.procedure = procedure
         """The name of the procedure."""
-        """The name of the procedure."""
         self.attempts = attempts
-        """How many attempts there were."""
         """How many attempts there were."""
         self.error_type = error_type
         """The class name of what the last attempt raised."""
-        """The class name of what the last attempt raised."""
         self.error = error
-        """The text of what the last attempt raised."""
         """The text of what the last attempt raised."""
 
     def __str__(self) -> str:

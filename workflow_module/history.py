@@ -20,6 +20,7 @@ class Moment(msgspec.Struct, frozen=True):
     number: int
     """Counts from 1, the start."""
     at: datetime
+    """When the event was."""
     kind: str
     """As in `workflow_event`: started, step, completed, ..."""
     detail: str

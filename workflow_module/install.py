@@ -65,11 +65,13 @@ def install(
 ) -> Engine:
     """Install workflows on a module; what comes back is for the game's own reducers.
 
-    `testing`: also the reducers for tests (manual timers). `access`: names of engine reducers that clients may call
-    (`"all"`: every one); by default only in-process code and operators. `retention`: how long finished runs are kept
-    (None: for ever); a workflow's own `retention=` goes first. `journal`: keep a timeline in `workflow_event`.
-    `public`: clients may subscribe to the tables (but for `pending_procedure`, which operators alone may read), and ask
-    for the time that their deadlines are told in.
+    - `testing`: also the reducers for tests (manual timers).
+    - `access`: names of engine reducers that clients may call (`"all"`: every one); by default only in-process code and
+      operators.
+    - `retention`: how long finished runs are kept (`None`: for ever); a workflow's own `retention=` goes first.
+    - `journal`: keep a timeline in `workflow_event`.
+    - `public`: clients may subscribe to the tables (but for `pending_procedure`, which operators alone may read), and
+      ask for the time that their deadlines are told in.
 
     Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """

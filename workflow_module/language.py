@@ -92,8 +92,9 @@ def timer(
 ) -> Arm[TimerT]:
     """Wait until a timer is due; the value is `which`.
 
-    `after` counts from when the wait starts; `at` is a deadline, which stays the same in a loop. Exactly
-    one of them is given. Zero, negative and past times are due at once.
+    `after` counts from when the wait starts; `at` is a deadline (an aware datetime), which stays the same in a loop.
+    Exactly one of them is given. Zero, negative and past times are due at once. `name` names
+    the place in the code, for deploys.
     """
     if (after is None) == (at is None):
         raise TypeError("timer needs either after=... or at=...")
@@ -110,7 +111,7 @@ def timer(
 
 
 def sleep(duration: timedelta, *, name: str | None = None) -> Arm[None]:
-    """Wait for `duration` from now."""
+    """Wait for `duration` from now. In tables, and for `fire_timer`, such a timer is called `sleep`."""
     if not isinstance(duration, timedelta):
         raise _no_duration("sleep", duration)
     return SleepWait(duration, name)
@@ -121,7 +122,10 @@ def signal(which: type[SignalT], *, timeout: None = None, name: str | None = Non
 @overload
 def signal(which: type[SignalT], *, timeout: timedelta, name: str | None = None) -> Arm[SignalT | None]: ...
 def signal(which: type[SignalT], *, timeout: timedelta | None = None, name: str | None = None) -> Arm[Any]:
-    """Wait for the oldest unread signal of a class; None when `timeout` passes first."""
+    """Wait for the oldest unread signal of a class; None when `timeout` passes first.
+
+    A signal that came before anybody waited for it is there at once.
+    """
     if timeout is not None and not isinstance(timeout, timedelta):
         raise _no_duration("signal(timeout=...)", timeout)
     return SignalWait(which.__name__, timeout, name)
@@ -194,10 +198,22 @@ def call(  # type: ignore[misc]  # no single signature can say what the overload
 ) -> Arm[Any]:
     """Call a procedure outside the transaction, at least once; the value is its return value.
 
-    `attempts` is how often it is tried in all, `backoff` the pause between attempts (a `Backoff`, or a
-    `timedelta` for its first pause), `timeout` the limit of each attempt, `heartbeat` the longest silence
-    of one, `queue` names workers elsewhere, and `non_retryable` errors (with subclasses) end it at once.
-    Raises `ProcedureFailed` after the last attempt.
+    Arguments follow the procedure, without its context; they and the result are stored as JSON.
+
+    - `attempts`: how often it is tried in all.
+    - `backoff`: the pause between attempts, a `Backoff`, or a `timedelta` for its first pause.
+    - `timeout`: the limit of each attempt.
+    - `heartbeat`: the longest silence of one, see `StepContext.heartbeat`.
+    - `queue`: names workers in other processes.
+    - `non_retryable`: errors (with subclasses) that end it at once.
+
+    Raises `ProcedureFailed` after the last attempt. After a crash an attempt runs again: `StepContext.step_key` lets
+    the outside world recognise it.
+
+    <!-- not run -->
+    ```python
+    receipt = await call(charge, player, gold, attempts=3, timeout=timedelta(seconds=20), non_retryable=(Declined,))
+    ```
     """
     if attempts < 1:
         raise ValueError(f"attempts counts all attempts and is at least 1, not {attempts}")
@@ -262,7 +278,11 @@ def start(
     correlation_id: str | None = None,
     on_parent_end: OnParentEnd = "cancel",
 ) -> Handle[ResultT]:
-    """Start a child now, without waiting. The handle can be stored, awaited (twice), and be an arm."""
+    """Start a child now, without waiting. The handle can be stored, awaited (twice), and be an arm.
+
+    It is called in a workflow; outside of one, `Workflows.start` and `Engine.start` start workflows. Awaiting raises as
+    `spawn` does.
+    """
     child_id = active_context("start").start_child(
         workflow.name,
         workflow.encode_init(init),
@@ -274,12 +294,16 @@ def start(
 
 
 def subscribe(which: type[Signal], key: str | int) -> None:
-    """From now on, get broadcasts of this signal with this key. Twice is once."""
+    """From now on, get broadcasts of this signal with this key, an int or text. Twice is once.
+
+    They are sent by `WorkflowContext.broadcast`, `Engine.broadcast` and `Workflows.broadcast`, and wait in the inbox as
+    other signals do. In a workflow only.
+    """
     active_context("subscribe").subscribe(which.__name__, key)
 
 
 def unsubscribe(which: type[Signal], key: str | int) -> None:
-    """No longer get broadcasts of this signal with this key."""
+    """No longer get broadcasts of this signal with this key. Those that have come stay. In a workflow only."""
     active_context("unsubscribe").unsubscribe(which.__name__, key)
 
 

@@ -51,6 +51,15 @@ class StepContext(ProcedureContext):
 
     __slots__ = ("_beat", "_seconds", "_unwanted", "attempt", "attempt_key", "step_key", "workflow_id")
 
+    workflow_id: int
+    """The workflow that made the call."""
+    attempt: int
+    """The number of this attempt, from 1."""
+    step_key: str
+    """The same for all attempts of the call."""
+    attempt_key: str
+    """Another one after each failure that was recorded."""
+
     def __init__(self, ctx: ProcedureContext, pending: PendingProcedure, unwanted: asyncio.Event) -> None:
         self.share(ctx, pending.procedure)
         self.begin(pending, unwanted)

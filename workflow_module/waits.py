@@ -56,8 +56,11 @@ class Backoff(msgspec.Struct, frozen=True):
     """How long to wait before the next attempt: `first`, then times `factor`, never more than `cap`."""
 
     first: timedelta = timedelta(seconds=1)
+    """The pause after the first failed attempt."""
     factor: float = 2.0
+    """What each pause is multiplied by for the next."""
     cap: timedelta = timedelta(minutes=5)
+    """The longest pause."""
 
     def delay(self, attempt: int) -> timedelta:
         """The pause after failed attempt number `attempt` (the first is 1)."""
@@ -105,9 +108,7 @@ class Handle(Arm[T_co], Generic[T_co], frozen=True, tag="handle"):
 
     workflow_id: int
     """The id of the child."""
-    """The id of the child."""
     workflow_type: str
-    """The name of its workflow."""
     """The name of its workflow."""
 
 

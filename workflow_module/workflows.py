@@ -36,16 +36,17 @@ class WorkflowPending(Exception):
 
 
 class Workflows:
-    """The workflows of a database. Each method is a transaction of its own, or a look at committed rows."""
+    """The workflows of a database. Each method is a transaction of its own, or a look at committed rows.
+
+    For code around the game: a server, a script, a test. Reducers use what `install` returns.
+    """
 
     def __init__(self, db: Database) -> None:
         if not isinstance(db, Database):
             raise TypeError(f"Workflows takes an open Database, as in Workflows(Database(module)), not {db!r}")
         self.db = db
         """The database."""
-        """The database."""
         self.engine: Engine = engine_of(db.module.functions)
-        """What `install` returned for its module."""
         """What `install` returned for its module."""
 
     def start(
@@ -57,7 +58,12 @@ class Workflows:
         correlation_id: str | None = None,
         signals: Iterable[Signal] = (),
     ) -> int:
-        """Start a workflow and give its id; a run with this `correlation_id` is joined instead."""
+        """Start a workflow and give its id; a run with this `correlation_id` is joined instead.
+
+        - `init`: an instance of the type that the workflow declares; `None` when it takes none. `BadPayload` otherwise.
+        - `entity_id`: the entity of the game that it is about, for `signal_entity`.
+        - `signals`: are in its inbox before its first statement.
+        """
         return self._start(workflow, init, entity_id, correlation_id, signals, False)
 
     def start_test(

@@ -54,7 +54,7 @@ class ExampleParser(MystParser):
 
 
 def add_navigation(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Each section of the front page that lists pages is a part of the navigation; a README has those of its directory."""
+    """Each list of the front page is a part of the navigation; another README has the pages of its directory."""
     directory = Path(app.env.doc2path(docname)).parent
     parts: list[tuple[str, list[str]]] = []
     if docname == app.config.root_doc:

@@ -25,8 +25,11 @@ class Change(msgspec.Struct, Generic[R], frozen=True):
     """A row that came (`old` is `None`), changed, or went (`new` is `None`)."""
 
     table: str
+    """The name of the table."""
     old: R | None
+    """The row before; `None` when it came."""
     new: R | None
+    """The row after; `None` when it went."""
 
     @property
     def kind(self) -> str:

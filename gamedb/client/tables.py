@@ -31,7 +31,6 @@ class ClientTable(Generic[R]):
         self._core = core
         self.name = name
         """The name of the table or view."""
-        """The name of the table or view."""
         self._schema = core.remote.table(name).schema
         self._on_insert: list[Callable[[R], object]] = []
         self._on_update: list[Callable[[R, R], object]] = []
@@ -46,9 +45,11 @@ class ClientTable(Generic[R]):
     # --- rows
 
     def __iter__(self) -> Iterator[R]:
+        """The rows that are here now, in no order."""
         return iter([held.row for held in self._core.tables[self.name].rows.values()])
 
     def __len__(self) -> int:
+        """How many rows are here now."""
         return len(self._core.tables[self.name].rows)
 
     def count(self) -> int:

@@ -26,15 +26,11 @@ class Generation:
     def __init__(self, module: Resolved, language: Language, *, include_private: bool = False) -> None:
         self.module = module
         """What the module and those that it includes declare."""
-        """What the module and those that it includes declare."""
         self.language = language
-        """Which language is asked for; add nothing for others."""
         """Which language is asked for; add nothing for others."""
         self.include_private = include_private
         """Whether private tables and functions are wanted, too: `--include-private`."""
-        """Whether private tables and functions are wanted, too: `--include-private`."""
         self.files: dict[str, str] = {}
-        """Texts by path below the output directory."""
         """Texts by path below the output directory."""
 
     def add(self, path: str, text: str) -> None:

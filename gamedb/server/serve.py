@@ -45,7 +45,6 @@ class Serving:
         host, self.port = bound.getsockname()[:2]
         self.host = f"[{host}]" if ":" in host else host
         """The address as URLs have it: brackets around IPv6."""
-        """The address as URLs have it: brackets around IPv6."""
         self._uvicorn = uvicorn_server
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()

@@ -50,15 +50,20 @@ class AdHocLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one question may cost."""
 
     seconds_max: float = SECONDS_MAX
+    """How long it may take."""
     rows_max: int = ROWS_MAX
+    """How many rows it may give."""
     bytes_max: int = RESULT_BYTES_MAX
+    """How large all of them may be."""
 
 
 class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a query: its columns with their types, and rows of canonical values."""
 
     columns: tuple[tuple[str, ColumnType], ...]
+    """Name and type of each column."""
     rows: list[tuple[Any, ...]]
+    """The rows, with values in the order of the columns."""
 
 
 def ask(

@@ -43,7 +43,6 @@ class Models:
     def __init__(self, schemas: Iterable[TableSchema]) -> None:
         self.metadata = MetaData()
         """SQLAlchemy's own view of the tables, for `select` and `create_all`."""
-        """SQLAlchemy's own view of the tables, for `select` and `create_all`."""
         self._by_table: dict[str, Any] = {}
         self._by_class: dict[str, list[Any]] = {}
         for schema in schemas:

@@ -140,12 +140,15 @@ class ReadTable(Generic[R]):
         return counter(*equalities.values())
 
     def __len__(self) -> int:
+        """How many rows there are."""
         return len(self.data.rows)
 
     def __iter__(self) -> Iterator[R]:
+        """All rows, in no order; those that are there now, whatever the loop changes."""
         return iter(self._all())
 
     def __contains__(self, row: object) -> bool:
+        """Whether this very row is there, with all its values."""
         data = self.data
         try:
             row = data.check(row)

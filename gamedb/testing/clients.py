@@ -154,12 +154,9 @@ class Answer:
     def __init__(self) -> None:
         self.done = False
         """Whether there is a value or an error."""
-        """Whether there is a value or an error."""
         self.value: Any = None
         """What came, when it is done without an error."""
-        """What came, when it is done without an error."""
         self.error: GamedbError | None = None
-        """Why there is no value."""
         """Why there is no value."""
 
     def settle(self, value: Any = None, error: GamedbError | None = None) -> None:
@@ -182,15 +179,11 @@ class SimulatedClient:
     def __init__(self, sim: Simulation, identity: Identity, *, confirmed: bool, reconnects: bool) -> None:
         self.sim = sim
         """The simulation that it belongs to."""
-        """The simulation that it belongs to."""
         self.identity = identity
-        """Who this client is."""
         """Who this client is."""
         self.confirmed = confirmed
         """Whether it hears only of what is on disk."""
-        """Whether it hears only of what is on disk."""
         self.connection_id: ConnectionId | None = None
-        """Its connection, another one after each loss; `None` before the first."""
         """Its connection, another one after each loss; `None` before the first."""
         self.error: GamedbError | None = None
         """Why there is no connection; `None` while there is one."""

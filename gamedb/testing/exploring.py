@@ -46,6 +46,7 @@ class Act(msgspec.Struct, frozen=True, tag=True):
     """An actor does its next step."""
 
     actor: str
+    """The name of its function."""
 
     def __str__(self) -> str:
         return f"{self.actor} goes on"
@@ -55,6 +56,7 @@ class Pass(msgspec.Struct, frozen=True, tag=True):
     """Time passes; with `seconds=None`, until just when something is due."""
 
     seconds: float | None
+    """How long."""
 
     def __str__(self) -> str:
         return "time passes until something is due" if self.seconds is None else f"{self.seconds:g} s pass"
@@ -64,7 +66,9 @@ class Die(msgspec.Struct, frozen=True, tag=True):
     """The process dies after so many more commits, and of those that nobody relies on, it loses at most so many."""
 
     commits: int
+    """It dies after one more commit than this; -1: at once."""
     lost: int
+    """Of the commits that only the disk could have kept, so many at most."""
 
     def __str__(self) -> str:
         when = "now" if self.commits < 0 else f"after {self.commits + 1} more commit(s)"
@@ -92,6 +96,7 @@ class Slow(msgspec.Struct, frozen=True, tag=True):
     """From now on the disk takes so long for each commit."""
 
     seconds: float
+    """How long."""
 
     def __str__(self) -> str:
         return f"the disk takes {self.seconds:g} s from now on"
@@ -101,6 +106,7 @@ class Jitter(msgspec.Struct, frozen=True, tag=True):
     """From now on messages and procedures take random times."""
 
     seed: str
+    """What the times come from."""
 
     def __str__(self) -> str:
         return "messages and procedures take random times from now on"
@@ -123,7 +129,6 @@ class Run(Generic[SimT]):
 
     def __init__(self, sim: SimT, invariants: Sequence[Invariant]) -> None:
         self.sim = sim
-        """The simulation, which the scenario drives."""
         """The simulation, which the scenario drives."""
         self.random = Random(f"{sim.seed}/scenario")
         """Chance of the scenario's own, the same for the same seed."""
@@ -238,7 +243,9 @@ class Explored(msgspec.Struct, frozen=True):
     """What `explore` went through without finding anything."""
 
     seeds: int
+    """How many runs there were."""
     commits: int
+    """How many transactions committed in them."""
     crashes: int
     """How often a process ended, by itself or after a failed write."""
     disk_errors: int
@@ -259,12 +266,9 @@ class ExplorationFailed(AssertionError):
         super().__init__(text)
         self.seed = seed
         """The seed of the run; `explore(..., seeds=[seed])` runs it alone."""
-        """The seed of the run; `explore(..., seeds=[seed])` runs it alone."""
         self.decisions = list(decisions)
         """What happened in it, in order, without what the failure does not need."""
-        """What happened in it, in order, without what the failure does not need."""
         self.error = error
-        """What was raised, or the broken invariant's."""
         """What was raised, or the broken invariant's."""
 
 

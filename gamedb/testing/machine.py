@@ -45,7 +45,6 @@ class ModuleStateMachine(RuleBasedStateMachine):
         super().__init__()
         self.sim = self.simulation(self.module)
         """The simulation that the rules drive."""
-        """The simulation that the rules drive."""
         self._functions = self._callable()
 
     def _callable(self) -> list[Function]:

@@ -61,19 +61,39 @@ def identity(name: str | Identity) -> Identity:
 
 
 class Simulation:
-    """A simulated game. `seed` makes chance repeatable; `limits` are those of the simulated server."""
+    """A simulated game: its process, its disk, its clients, and time that stands still until it is told to pass.
+
+    `seed` makes chance repeatable; `limits` are those of the simulated server. In tests the fixture `gamedb_sim` makes
+    them, and closes them.
+
+    ```python
+    module = Module("well")
+
+    @module.table
+    class Wish(Row):
+        name: PrimaryKey[str]
+
+    @module.reducer
+    def wish(ctx: ReducerContext, name: str) -> None:
+        ctx.db[Wish].insert(Wish(name=name))
+
+    with Simulation(module) as sim:
+        sim.hold_disk()
+        sim.caller("ann").call(wish, "rain")
+        print(len(sim.read(Wish)))  # 1
+        sim.crash()  # nobody had been told that it is on disk
+        print(len(sim.read(Wish)))  # 0
+    ```
+    """
 
     def __init__(
         self, module: Module, *, seed: int | str = 0, start: datetime = START, limits: Limits | None = None
     ) -> None:
         self.module = module
         """The game, as it was given or last deployed."""
-        """The game, as it was given or last deployed."""
         self.seed = seed
         """What makes chance repeatable."""
-        """What makes chance repeatable."""
         self.clock = ManualClock(start)
-        """The simulated time; `advance` moves it, and lets happen what falls due."""
         """The simulated time; `advance` moves it, and lets happen what falls due."""
         self.disk = Disk()
         self.lives = 0
@@ -81,7 +101,6 @@ class Simulation:
         self.commits = 0
         """How many transactions have committed, over all lives."""
         self.invariants: list[Invariant] = []
-        """What must hold after every commit; `always` adds to it."""
         """What must hold after every commit; `always` adds to it."""
         self.latency: Callable[[], float] = lambda: 0.0
         """How long messages of clients and of the server take, in seconds."""
@@ -506,7 +525,6 @@ class SimulatedCaller:
     def __init__(self, sim: Simulation, sender: Identity) -> None:
         self._sim = sim
         self.identity = sender
-        """Who this is."""
         """Who this is."""
 
     @overload

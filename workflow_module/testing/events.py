@@ -28,6 +28,7 @@ class Send(msgspec.Struct, frozen=True):
     """A signal comes."""
 
     message: Signal
+    """The signal."""
 
     def apply(self, sim: WorkflowSimulation, workflow_id: int) -> bool:
         """Let it happen; False when the workflow cannot take it any more."""
@@ -42,6 +43,7 @@ class Fire(msgspec.Struct, frozen=True):
     """A timer is due."""
 
     timer: str
+    """The value of its enum member, or `sleep`."""
 
     def apply(self, sim: WorkflowSimulation, workflow_id: int) -> bool:
         """Let it happen; False when the workflow does not wait for it."""
@@ -56,6 +58,7 @@ class Wait(msgspec.Struct, frozen=True):
     """Time passes."""
 
     seconds: float
+    """How long."""
 
     def apply(self, sim: WorkflowSimulation, workflow_id: int) -> bool:
         """Let it happen."""
@@ -64,7 +67,6 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 WorkflowAction = Send | Fire | Wait
-"""One thing that can happen to a workflow; `apply` lets it happen."""
 """One thing that can happen to a workflow; `apply` lets it happen."""
 
 

@@ -20,9 +20,13 @@ class FakeCall(msgspec.Struct, frozen=True):
     """One attempt that a fake has answered."""
 
     args: tuple[Any, ...]
+    """The arguments by position, after the context."""
     kwargs: dict[str, Any]
+    """The arguments by name."""
     step_key: str
+    """The same for all attempts of one call."""
     attempt: int
+    """The number of the attempt, from 1."""
 
 
 class Fake:
@@ -31,9 +35,7 @@ class Fake:
     def __init__(self, outcomes: tuple[Any, ...], delay: timedelta | float | None) -> None:
         self.outcomes = list(outcomes)
         """What the attempts give, in order; the last one again and again."""
-        """What the attempts give, in order; the last one again and again."""
         self.delay_seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-        """How long an attempt takes; `None`: no time."""
         """How long an attempt takes; `None`: no time."""
         self.calls: list[FakeCall] = []
         """The attempts so far, over all lives of the process."""

@@ -22,7 +22,24 @@ InitT = TypeVar("InitT")
 
 
 class WorkflowSimulation(Simulation):
-    """A simulation of a module that has workflows installed."""
+    """A `Simulation` of a module that has workflows installed. In tests the fixture `workflow_sim` makes them.
+
+    ```python
+    @workflow
+    async def egg(ctx: WorkflowContext) -> str:
+        await sleep(timedelta(minutes=5))
+        return "hard"
+
+    module = Module("kitchen")
+    install(module, [egg])
+    with WorkflowSimulation(module) as sim:
+        breakfast = sim.start(egg, None)
+        sim.advance(240)
+        sim.crash()
+        sim.advance(60)
+        print(sim.result(breakfast))  # hard
+    ```
+    """
 
     def _opened(self) -> None:
         self.flows = Workflows(self.db)

@@ -152,6 +152,10 @@ def test_whatever_is_public_has_a_docstring() -> None:
     assert public.undocumented() == []
 
 
+def test_types_in_public_signatures_are_public() -> None:
+    assert public.hidden_types() == []
+
+
 def test_whatever_is_public_is_in_the_reference() -> None:
     shown = [
         f"{package}.{name}"

@@ -21,7 +21,7 @@ FURTHER: Final = {
     "gamedb.storage": ["models_for", "Models"],
     "gamedb.storage.adhoc": ["SqlAnswer", "AdHocLimits"],
     "gamedb.testing.clients": ["Answer"],
-    "gamedb.testing.exploring": ["Act", "Pass", "Die", "Slow", "Jitter"],
+    "gamedb.testing.exploring": ["Act", "Pass", "Die", "Slow", "Jitter", "Fail"],
     "workflow_module.definition": ["StateView"],
     "workflow_module.history": ["Moment"],
     "workflow_module.testing.events": ["Send", "Fire", "Wait"],
@@ -33,6 +33,7 @@ OPAQUE: Final = frozenset(
         "gamedb.client.events.QuerySet",
         "gamedb.columns.base.ColumnType",
         "gamedb.schema.TableSchema",
+        "gamedb.testing.database.SimulatedDatabase",
         "gamedb.transactions.Transaction",
         "workflow_module.decorators.Workflow",
         "workflow_module.language.Child",
@@ -55,7 +56,7 @@ INTERNAL: Final = {
     "gamedb.server.serve.Serving": "server",
     "gamedb.testing.clients.Answer": "settle",
     "gamedb.testing.Run": "apply begin close finish waiting",
-    "gamedb.testing.Simulation": "act context disk gate next_connection",
+    "gamedb.testing.Simulation": "act context described disk gate next_connection",
     "gamedb.testing.SimulatedClient": "closed died receive returns",
     "workflow_module.Arm": "__await__",
     "workflow_module.Engine": "attempts broadcast_json call_result checked_result declared_queue definition "
@@ -181,3 +182,65 @@ def undocumented() -> list[str]:
             if isinstance(thing, griffe.Class):
                 missing += [f"{package}.{name}.{member.name}" for member in members(thing) if not docstring(member)]
     return missing
+
+
+def meaning(name: griffe.ExprName) -> griffe.Object | None:
+    """What of ours a name in a signature stands for; `None` for what is not ours, and for type variables."""
+    path = name.canonical_path
+    if not path.startswith(("gamedb.", "workflow_module.")):
+        return None
+    try:
+        found = find(path)
+    except (KeyError, griffe.AliasResolutionError):
+        return None
+    if found.parent is None or found.parent.is_class or (isinstance(found, griffe.Attribute) and _is_variable(found)):
+        return None
+    return found
+
+
+def _is_variable(attribute: griffe.Attribute) -> bool:
+    value = attribute.value
+    return isinstance(value, griffe.ExprCall) and str(value.function).endswith(("TypeVar", "ParamSpec", "TypeVarTuple"))
+
+
+def alias_of(attribute: griffe.Attribute) -> griffe.Expr | None:
+    """What a public alias stands for; not of `Annotated` ones, whose marks say nothing to people."""
+    value = attribute.value
+    return value if isinstance(value, griffe.Expr) and not value.canonical_path.endswith("Annotated") else None
+
+
+def hidden(thing: griffe.Function | griffe.Attribute) -> list[str]:
+    """The types in a signature that are ours, and that nobody can find in the reference."""
+    annotations = (
+        [thing.annotation] if isinstance(thing, griffe.Attribute) else [p.annotation for p in thing.parameters]
+    )
+    found = [path for annotation in annotations for path in _hidden(annotation)]
+    if isinstance(thing, griffe.Function) and thing.name != "__init__":
+        found += _hidden(thing.returns)
+        found += [path for overload in thing.overloads or () for path in hidden(overload)]
+    return found
+
+
+def _hidden(annotation: griffe.Expr | str | None) -> Iterator[str]:
+    for part in annotation.iterate(flat=True) if isinstance(annotation, griffe.Expr) else ():
+        target = meaning(part) if isinstance(part, griffe.ExprName) else None
+        if target is None or target.path in published() or target.path in OPAQUE:
+            continue
+        if isinstance(target, griffe.Attribute):  # an alias: signatures show what it stands for
+            yield from _hidden(target.value)
+        else:
+            yield target.path
+
+
+def hidden_types() -> list[str]:
+    """What public signatures need and no page tells, each as a sentence."""
+    found: list[str] = []
+    for path, home in published().items():
+        thing = find(path)
+        if isinstance(thing, griffe.Class):
+            found += [f"{home}.{member.name} needs {each}" for member in members(thing) for each in hidden(member)]
+        elif isinstance(thing, griffe.Function):
+            found += [f"{home} needs {each}" for each in hidden(thing)]
+        elif isinstance(thing, griffe.Attribute):
+            found += [f"{home} needs {each}" for each in _hidden(alias_of(thing))]
+    return [f"{text}, which is not public" for text in dict.fromkeys(found)]

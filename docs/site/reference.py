@@ -99,7 +99,7 @@ class _Text:
         if made or _is_error(cls) or public.is_data(cls) or init is None or not init.path.startswith(_OURS):
             return ""
         function = init.final_target if isinstance(init, griffe.Alias) else init
-        if not isinstance(function, griffe.Function) or self.secrets(function):
+        if not isinstance(function, griffe.Function) or public.hidden(function):
             return ""
         return self.parameters(function, function)
 
@@ -132,10 +132,8 @@ class _Text:
         return lines
 
     def alias(self, name: str, thing: griffe.Attribute) -> list[str]:
-        value = thing.value
-        options = {}
-        if isinstance(value, griffe.Expr) and value.canonical_path not in ("typing.Annotated", "Annotated"):
-            options["canonical"] = self.annotation(value)
+        value = public.alias_of(thing)
+        options = {} if value is None else {"canonical": self.annotation(value)}
         markers = name in ("PrimaryKey", "AutoInc", "Unique", "Index")
         return self.block("py:type", f"{name}[T]" if markers else name, options, markdown(thing))
 
@@ -173,7 +171,7 @@ class _Text:
 
     def default(self, value: griffe.Expr | str) -> str:
         """As it is written, a constant of ours as its value; what stands for `not given` is `...`."""
-        target = _target(value) if isinstance(value, griffe.ExprName) else None
+        target = public.meaning(value) if isinstance(value, griffe.ExprName) else None
         if isinstance(target, griffe.Attribute) and target.value is not None:
             text = str(target.value)
             return "..." if text == "object()" else text
@@ -187,58 +185,22 @@ class _Text:
         return re.sub(r"\s+", " ", "".join(parts)).strip()
 
     def name(self, name: griffe.ExprName) -> str:
-        target = _target(name)
-        if target is None or target.parent is None or target.parent.is_class:
+        target = public.meaning(name)
+        if target is None:
             return name.name
         if target.path in public.published():
             return f"~{public.published()[target.path]}"
-        if isinstance(target, griffe.Attribute) and _is_type_variable(target):
-            return name.name
-        if target.path in public.OPAQUE:
-            return name.name
-        if isinstance(target, griffe.Attribute) and isinstance(
-            target.value, griffe.Expr
-        ):  # an alias of ours: what it stands for
-            return self.annotation(target.value)
-        logger.warning(
-            "%s is in a signature of %s, but is not public", target.path, self.package, location=self.location
-        )
+        if isinstance(target, griffe.Attribute) and isinstance(target.value, griffe.Expr):
+            return self.annotation(target.value)  # an alias of ours: what it stands for
         return name.name
 
     def named(self, path: str) -> str:
         return public.published()[path]
 
-    def secrets(self, function: griffe.Function) -> list[str]:
-        """The names in the parameters that are ours alone."""
-        return [
-            target.path
-            for parameter in function.parameters
-            if isinstance(parameter.annotation, griffe.Expr)
-            for part in parameter.annotation.iterate(flat=True)
-            if isinstance(part, griffe.ExprName) and (target := _target(part)) is not None
-            if target.path not in public.published() and not target.is_attribute
-        ]
-
-
-def _target(name: griffe.ExprName) -> griffe.Object | None:
-    """What of ours a name stands for."""
-    path = name.canonical_path
-    if not path.startswith(_OURS):
-        return None
-    try:
-        return public.find(path)
-    except (KeyError, griffe.AliasResolutionError):
-        return None
-
 
 def _default(function: griffe.Function, name: str) -> griffe.Expr | str:
     given = function.parameters[name].default if name in function.parameters else None
     return "..." if given is None else given
-
-
-def _is_type_variable(attribute: griffe.Attribute) -> bool:
-    value = attribute.value
-    return isinstance(value, griffe.ExprCall) and str(value.function).endswith(("TypeVar", "ParamSpec", "TypeVarTuple"))
 
 
 def _is_error(cls: griffe.Class) -> bool:
@@ -260,6 +222,8 @@ def _check_all_shown(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
                 logger.warning("%s.%s is public, and no page of docs/reference shows it", package, name)
     for path in public.undocumented():
         logger.warning("%s is public and has no docstring", path)
+    for text in public.hidden_types():
+        logger.warning("%s", text)
     return ()
 
 

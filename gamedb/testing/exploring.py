@@ -83,7 +83,9 @@ class Fail(msgspec.Struct, frozen=True, tag=True):
     """
 
     seconds: float
+    """How long after the failed write."""
     lost: int
+    """Of what was not written, so many commits at most."""
 
     def __str__(self) -> str:
         lost = f"{self.lost} commit(s) that nobody relied on" if self.lost else "nothing"

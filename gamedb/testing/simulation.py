@@ -86,6 +86,9 @@ class Simulation:
     ```
     """
 
+    db: SimulatedDatabase
+    """The `Database` of this life of the process; another one after each crash."""
+
     def __init__(
         self, module: Module, *, seed: int | str = 0, start: datetime = START, limits: Limits | None = None
     ) -> None:
@@ -132,7 +135,6 @@ class Simulation:
         self.disk.on_failure = lambda: None
         self._gate = None
         self.db = SimulatedDatabase(self.module, self.disk, self.clock, self.loop, f"{self.seed}/{self.lives}")
-        """The database of this life."""
         self.db.on_commit = self._committed
         self.db.run_to_end = self._run_to_end
         self._opened()

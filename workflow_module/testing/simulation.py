@@ -41,9 +41,11 @@ class WorkflowSimulation(Simulation):
     ```
     """
 
+    flows: Workflows
+    """The workflows of this life of the process."""
+
     def _opened(self) -> None:
         self.flows = Workflows(self.db)
-        """The workflows of this life of the process."""
         if self.lives == 1:
             self._simulated = Simulated(lambda: self.clock.micros() / 1_000_000)
             self.context.run(surroundings.set, self._simulated)

@@ -15,6 +15,7 @@ PROGRAMS ?= 3000
 SCENARIOS ?= 300
 SEEDS ?= 2000
 N ?= 1000
+MINUTES ?= 30
 # Where `make run` listens.
 LISTEN ?= 127.0.0.1:3000
 # The page of the arena.
@@ -25,7 +26,7 @@ BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
 
-.PHONY: help run demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash bench clean
+.PHONY: help run demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash soak bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -80,6 +81,9 @@ fuzz: .venv/.ready ## Run the tests that search for bugs, for long: make fuzz ST
 
 crash: .venv/.ready ## Kill a writing process again and again: make crash N=1000
 	@GAMEDB_CRASH_KILLS=$(N) $(PY) -m pytest tests/crash $(ARGS)
+
+soak: .venv/.ready ## Use, abuse and kill a served game for long: make soak MINUTES=480 ARGS="--seed 7"
+	@$(PY) -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	@found=0; for file in benchmarks/[a-z]*.py; do \

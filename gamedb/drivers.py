@@ -75,7 +75,7 @@ async def drive(scheduler: Scheduler, clock: Clock) -> None:
             due = scheduler.next_due()
             seconds = None if due is None else clock.wait_seconds(due)
             if seconds is None or seconds > 0:
-                with contextlib.suppress(TimeoutError):  # asyncio.wait_for of Python 3.11 may swallow a cancellation
+                with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await changed.wait()
             else:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ["run", "test", "check", "fuzz", "crash", "bench", "clean"]
+TARGETS = ["run", "test", "check", "fuzz", "crash", "soak", "bench", "clean"]
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 

@@ -43,7 +43,7 @@ AnyDefinition = WorkflowDefinition[Any, Any]
 class Engine:
     """The workflows of a module, for its reducers: each method is a part of the transaction of its `ctx`.
 
-    Made by `install`. Outside of transactions use `Workflows`.
+    Made by `install(...)`. Outside of transactions use `Workflows`.
 
     <!-- not run -->
     ```python

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 _FENCE: Final = "`" * 5
 _SECTION: Final = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
-_LISTED: Final = re.compile(r"^(?:\d+\.|[*-]) .*?\]\((?P<target>[^)#:]+)\)", re.MULTILINE)
+_LISTED: Final = re.compile(r"^(?:\d+\.|[*-]) \[(?P<text>[^\]]+)\]\((?P<target>[^)#:]+)\)", re.MULTILINE)
 _LINK: Final = re.compile(r"\]\((?P<target>[^)#:]+)\)")
 _NAME: Final = re.compile(
     r"(?:(?P<package>gamedb|workflow_module)\.)?(?P<path>[A-Za-z_]\w*(?:\.[a-z_]\w*)?)(?:\(.*\))?", re.S
@@ -59,16 +59,24 @@ def add_navigation(app: Sphinx, docname: str, source: list[str]) -> None:
     parts: list[tuple[str, list[str]]] = []
     if docname == app.config.root_doc:
         for section in _SECTION.finditer(source[0]):
-            targets = _LISTED.findall(section["text"])
-            parts.append((section["title"], [page for target in targets for page in _pages(app, directory / target)]))
+            entries: list[str] = []
+            for text, target in _LISTED.findall(section["text"]):
+                pages = _pages(app, directory / target)
+                entries += [f"{text.replace('`', '')} </{pages[0]}>"] if len(pages) == 1 else _slashed(pages)
+            parts.append((section["title"], entries))
     elif docname.endswith("/README"):
         linked = [page for target in _LINK.findall(source[0]) for page in _pages(app, directory / target)]
         below = [page for page in _below(app, directory) if page != docname]
-        parts.append(("", sorted(below, key=lambda page: linked.index(page) if page in linked else len(linked))))
-    for title, pages in parts:
-        if pages:
+        below.sort(key=lambda page: linked.index(page) if page in linked else len(linked))
+        parts.append(("", _slashed(below)))
+    for title, entries in parts:
+        if entries:
             head = ["````{toctree}", ":hidden:", *([f":caption: {title}"] if title else []), ""]
-            source[0] += "\n".join(["\n", *head, *(f"/{page}" for page in pages), "````\n"])
+            source[0] += "\n".join(["\n", *head, *entries, "````\n"])
+
+
+def _slashed(pages: list[str]) -> list[str]:
+    return [f"/{page}" for page in pages]
 
 
 def _pages(app: Sphinx, path: Path) -> list[str]:

@@ -192,7 +192,7 @@ class _Text:
             return f"~{public.published()[target.path]}"
         if isinstance(target, griffe.Attribute) and isinstance(target.value, griffe.Expr):
             return self.annotation(target.value)  # an alias of ours: what it stands for
-        return name.name
+        return f"~{target.path}"  # in full, so that it is not taken for a public thing of the same name
 
     def named(self, path: str) -> str:
         return public.published()[path]

@@ -60,7 +60,7 @@ def connect(
 
 
 class Client:
-    """A connected client. Made by `connect`."""
+    """A connected client. Made by `connect(...)`."""
 
     def __init__(self, standing: Standing, link: Link) -> None:
         self._standing = standing

@@ -11,6 +11,12 @@ const TOKEN = 'gamedb.console.token';
 /** The server does not know the token, or it operates no database. */
 export class Refused extends Error {}
 
+/**
+ * Whether no answer came, or broke off: `fetch` and the bodies of its answers throw this. Who asks again and again leaves
+ * it to the line above the page to say that the connection is lost.
+ */
+export const isUnanswered = (error: unknown): boolean => error instanceof TypeError;
+
 export interface DatabaseInfo {
   name: string;
   identity: string;

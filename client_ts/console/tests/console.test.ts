@@ -218,6 +218,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       await openNewest(looker, 'bakery');
       const state = page.getByTestId('state');
       await state.getByText('poppy').waitFor();
+      await state.getByText('list[Order]').waitFor(); // values have their types beside them
       const here = page.locator('.code-line.is-here');
       expect(await here.innerText()).toContain('await timer(BakeryTimer.RISE');
       await page.getByTestId('waits').getByText('rise').waitFor();

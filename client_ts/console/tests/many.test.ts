@@ -138,4 +138,21 @@ describe.skipIf(CHROMIUM === undefined)('a list of many workflows', () => {
     expect(complaints).toEqual([]);
     await close();
   });
+
+  it('stays as it was while the connection is lost', async () => {
+    const { page, to, close } = await look(browser, server);
+    await to('#/village/workflows?age=younger:1d');
+    const first = page.locator('.line[data-id] .status').first();
+    await first.waitFor();
+    await server.stop('SIGKILL');
+    await page.getByTestId('lost').waitFor();
+    await page.waitForEvent('requestfailed', (request) => request.url().endsWith('/sql')); // it has asked in vain
+    expect(await page.getByRole('alert').count()).toBe(1);
+    expect(await first.isVisible()).toBe(true);
+    await server.start();
+    await page.getByTestId('lost').waitFor({ state: 'detached' });
+    await server.call('crowd', 1);
+    await eventually(async () => (await page.getByRole('table', { name: 'Workflows' }).getAttribute('aria-rowcount')) === `${(await server.sql('SELECT count(*) FROM workflow'))[0]![0]}`);
+    await close();
+  });
 });

@@ -1,6 +1,6 @@
 // The server's numbers (`/metrics`, in Prometheus' text form), asked again and again, with what they were a while ago.
 
-import type { Api } from '../session';
+import { isUnanswered, type Api } from '../session';
 
 const EVERY_MS = 2000;
 const SAMPLES_MAX = 150;
@@ -112,7 +112,7 @@ export class Metrics {
       this.take(readMetrics(text).filter(({ labels }) => labels.database === undefined || labels.database === this.database));
       this.error = null;
     } catch (error) {
-      this.error = (error as Error).message;
+      this.error = isUnanswered(error) ? null : (error as Error).message;
     }
     if (this.closed) return;
     this.version += 1;

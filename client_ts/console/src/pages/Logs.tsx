@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useDatabase } from '../live/hooks';
 import { timeText } from '../module/values';
+import { isUnanswered } from '../session';
 import { Icon } from '../ui/icons';
 import { Empty, isTyping, Mistake, useKey } from '../ui/parts';
 import { VirtualList, type ListHandle } from '../ui/VirtualList';
@@ -54,7 +55,7 @@ function useLog(): { entries: Entry[]; error: string | null } {
     const follow = async (): Promise<void> => {
       while (!control.signal.aborted) {
         await read().catch((problem: Error) => {
-          if (!control.signal.aborted && !(problem instanceof TypeError)) setError(problem.message);
+          if (!control.signal.aborted && !isUnanswered(problem)) setError(problem.message);
         });
         await new Promise((done) => setTimeout(done, RETRY_MS));
       }

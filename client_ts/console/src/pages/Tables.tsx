@@ -5,6 +5,7 @@ import { useDatabase, useMetrics, useRows } from '../live/hooks';
 import { kindText, type TableInfo } from '../module/schema';
 import { compareKeys, sortKey } from '../module/values';
 import { go, href, type Route } from '../route';
+import { isUnanswered } from '../session';
 import { Grid } from '../ui/Grid';
 import { Icon } from '../ui/icons';
 import { Empty, Mistake, Waiting } from '../ui/parts';
@@ -201,7 +202,7 @@ function PagedRows({ table, where, sort, setSort, marks }: RowsProps) {
           return { key, total: Number(total!.rows[0]![0]), blocks, error: null };
         });
       } catch (error) {
-        if (!signal.aborted) setState((last) => ({ ...last, key, error: (error as Error).message }));
+        if (!signal.aborted && !isUnanswered(error)) setState((last) => ({ ...last, key, error: (error as Error).message }));
       }
     },
     [api, name, table.name, condition, order, sort?.down, key],

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { serverNow } from '../../live/clock';
 import { useNow, useRows, type Database } from '../../live/hooks';
 import type { Row } from '../../module/values';
+import { isUnanswered } from '../../session';
 import { conditions, equalities, matches, NO_FILTER, queryOf, type Filter } from './filter';
 
 /** Of many, ids come in blocks of so many. */
@@ -110,7 +111,7 @@ export function usePaged({ api, name }: Database, filter: Filter, order: string,
           return { ...before, blocks, error: null };
         });
       } catch (error) {
-        setState((last) => ({ ...last, key, error: (error as Error).message }));
+        if (!isUnanswered(error)) setState((last) => ({ ...last, key, error: (error as Error).message }));
       } finally {
         asked.current.delete(name_);
       }
@@ -124,7 +125,7 @@ export function usePaged({ api, name }: Database, filter: Filter, order: string,
       const total = Number(rows[0]![0]);
       setState((last) => (last.key === key ? (last.total === total ? last : { ...last, total }) : { key, total, blocks: new Map(), error: null }));
     } catch (error) {
-      setState((last) => ({ ...last, key, error: (error as Error).message }));
+      if (!isUnanswered(error)) setState((last) => ({ ...last, key, error: (error as Error).message }));
     }
   }, [api, name, key, from]);
 

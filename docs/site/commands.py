@@ -77,6 +77,5 @@ def _plain(text: str) -> str:
     return re.sub(r"\[/?[a-z ]+\]", "", text)
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.add_directive("commands", CommandsDirective)
-    return {"version": "1", "parallel_read_safe": False}

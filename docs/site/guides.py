@@ -138,26 +138,29 @@ class CodeLinks(SphinxTransform):
         if found is None:
             return None
         name, _, member = found["path"].partition(".")
-        cls = next((part for part in _around(literal) if _is_class(part)), None)
-        if cls is not None and not member and not name[0].isupper():
-            signature = cls.children[0]
+        own = "" if member else _described(literal)
+        if own and name in _members(own):
+            return f"{own}.{name}"
+        homes = [home for home in _homes().get(name, ()) if found["package"] in (None, home.partition(".")[0])]
+        a_word = name.islower() and not found["package"] and "(" not in literal.astext()  # `signal` may be anything
+        if len(homes) != 1 or a_word:
+            return None
+        [home] = homes
+        if not member or member in _members(home):
+            return f"{home}.{member}" if member else home
+        if _members(home) and not public.has(home, member):
+            logger.warning("`%s`: %s has no %r", literal.astext(), home, member, location=literal)
+        return None
+
+
+def _described(node: nodes.Node) -> str:
+    """The class whose docstring, or whose member's docstring, this is in."""
+    for part in _around(node):
+        if isinstance(part, addnodes.desc) and part["objtype"] in ("class", "exception"):
+            signature = part.children[0]
             assert isinstance(signature, addnodes.desc_signature)
-            own = f"{signature['module']}.{signature['fullname']}"
-            if name in _members(own):
-                return f"{own}.{name}"
-        homes = [
-            home for home in _homes().get(name, ()) if not found["package"] or home == f"{found['package']}.{name}"
-        ]
-        plain = not name[0].isupper() and "(" not in literal.astext() and not found["package"]
-        if len(homes) != 1 or plain:
-            return None
-        if not member:
-            return homes[0]
-        if member not in _members(homes[0]):
-            if public.find(homes[0]).is_class and not public.has(homes[0], member):
-                logger.warning("`%s`: %s has no %r", literal.astext(), homes[0], member, location=literal)
-            return None
-        return f"{homes[0]}.{member}"
+            return f"{signature['module']}.{signature['fullname']}"
+    return ""
 
 
 def _around(node: nodes.Node) -> list[nodes.Element]:
@@ -166,10 +169,6 @@ def _around(node: nodes.Node) -> list[nodes.Element]:
         node = node.parent
         around.append(node)
     return around
-
-
-def _is_class(node: nodes.Node) -> bool:
-    return isinstance(node, addnodes.desc) and node["objtype"] in ("class", "exception")
 
 
 @cache
@@ -197,11 +196,10 @@ def add_entrance(app: Sphinx, error: Exception | None) -> None:
         )
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.add_source_suffix(".py", "python")
     app.add_source_parser(ExampleParser)
     app.add_transform(RepositoryLinks)
     app.add_transform(CodeLinks)
     app.connect("source-read", add_navigation)
     app.connect("build-finished", add_entrance)
-    return {"version": "1", "parallel_read_safe": False, "env_version": 1}

@@ -40,15 +40,12 @@ class PublicDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         package = self.arguments[0]
-        lines = [f":::::{{py:module}} {package}", ":no-index-entry:", ":no-contents-entry:", ":no-index:", ":::::", ""]
-        shown = self.env.domaindata.setdefault("gamedb_shown", {})
+        lines = [f":::{{py:currentmodule}} {package}", ":::", ""]
         for name in filter(None, (line.strip() for line in self.content)):
             if name not in public.names(package):
                 logger.warning("%s has no public name %r", package, name, location=self.get_location())
-                continue
-            shown[f"{package}.{name}"] = self.env.docname
-            lines += _Text(package, self.get_location()).top(name)
-        lines += [""]
+            else:
+                lines += _Text(package).top(name)
         node = nodes.container()
         node.document = self.state.document
         self.state.nested_parse(StringList(lines, source=f"<{package}>"), self.content_offset, node)
@@ -58,9 +55,8 @@ class PublicDirective(SphinxDirective):
 class _Text:
     """Markdown of one public name."""
 
-    def __init__(self, package: str, location: str) -> None:
+    def __init__(self, package: str) -> None:
         self.package = package
-        self.location = location
 
     def top(self, name: str) -> list[str]:
         thing = public.find(f"{self.package}.{name}")
@@ -86,8 +82,8 @@ class _Text:
         return [*head, *inside, fence, ""]
 
     def a_class(self, name: str, cls: griffe.Class) -> list[str]:
-        bases = [self.named(base.path) for base in cls.mro() if base.path in public.published()][:1]
-        told = f"*Base:* {{py:class}}`~{bases[0]}`" if bases else ""
+        base = next((base.path for base in cls.mro() if base.path in public.published()), None)
+        told = "" if base is None else f"*Base:* {{py:class}}`~{public.published()[base]}`"
         inside = [line for member in public.members(cls) for line in self.member(member)]
         kind = "py:exception" if _is_error(cls) else "py:class"
         return self.block(kind, name + self.constructor(cls), {}, told, markdown(cls), inside)
@@ -160,17 +156,18 @@ class _Text:
             if parameter.annotation is not None:
                 text += f": {self.annotation(parameter.annotation)}"
             if parameter.default is not None and not stars:
-                default = (
-                    parameter.default if str(parameter.default) != "..." else _default(implementation, parameter.name)
-                )
-                text += f"{' = ' if parameter.annotation is not None else '='}{self.default(default)}"
+                given = implementation if str(parameter.default) == "..." else function
+                text += f"{' = ' if parameter.annotation is not None else '='}{self.default(given, parameter.name)}"
             parts.append(text)
         if before is kinds.positional_only:
             parts.append("/")
         return f"({', '.join(parts)})"
 
-    def default(self, value: griffe.Expr | str) -> str:
+    def default(self, function: griffe.Function, name: str) -> str:
         """As it is written, a constant of ours as its value; what stands for `not given` is `...`."""
+        value = function.parameters[name].default if name in function.parameters else None
+        if value is None:
+            return "..."
         target = public.meaning(value) if isinstance(value, griffe.ExprName) else None
         if isinstance(target, griffe.Attribute) and target.value is not None:
             text = str(target.value)
@@ -194,14 +191,6 @@ class _Text:
             return self.annotation(target.value)  # an alias of ours: what it stands for
         return f"~{target.path}"  # in full, so that it is not taken for a public thing of the same name
 
-    def named(self, path: str) -> str:
-        return public.published()[path]
-
-
-def _default(function: griffe.Function, name: str) -> griffe.Expr | str:
-    given = function.parameters[name].default if name in function.parameters else None
-    return "..." if given is None else given
-
 
 def _is_error(cls: griffe.Class) -> bool:
     every = [cls, *cls.mro()]
@@ -214,12 +203,11 @@ def markdown(thing: griffe.Object) -> str:
     return _PROMPT.sub(lambda found: f"```pycon\n{found[0]}```\n", text).rstrip()
 
 
-def _check_all_shown(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
-    shown = env.domaindata.get("gamedb_shown", {})
-    for package in public.MODULES:
-        for name in public.names(package):
-            if f"{package}.{name}" not in shown:
-                logger.warning("%s.%s is public, and no page of docs/reference shows it", package, name)
+def check(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
+    """Whether the reference has everything, and every type that it speaks of."""
+    for path in public.published().values():
+        if path not in env.domains.python_domain.objects:
+            logger.warning("%s is public, and no page of docs/reference shows it", path)
     for path in public.undocumented():
         logger.warning("%s is public and has no docstring", path)
     for text in public.hidden_types():
@@ -227,7 +215,6 @@ def _check_all_shown(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     return ()
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.add_directive("public", PublicDirective)
-    app.connect("env-check-consistency", _check_all_shown)
-    return {"version": "1", "parallel_read_safe": False}
+    app.connect("env-check-consistency", check)

@@ -130,6 +130,5 @@ def _text(node: Node | None) -> str:
     return "" if node is None or node.text is None else node.text.decode()
 
 
-def setup(app: Sphinx) -> dict[str, object]:
+def setup(app: Sphinx) -> None:
     app.add_directive("typescript", TypescriptDirective)
-    return {"version": "1", "parallel_read_safe": False}

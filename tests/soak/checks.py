@@ -41,8 +41,10 @@ HELD_BY_NOBODY: Final = """
     WHERE holder NOT IN (SELECT id FROM workflow WHERE status NOT IN ('Completed', 'Cancelled'))
 """
 GHOSTS: Final = """
-    SELECT count(*) FROM figure f JOIN character c ON c.id = f.character_id
-    WHERE f.connections > 0 OR (c.identity IS NOT NULL AND f.online)
+    SELECT (SELECT count(*) FROM visit) + (
+        SELECT count(*) FROM figure f JOIN character c ON c.id = f.character_id
+        WHERE c.identity IS NOT NULL AND f.online
+    )
 """
 PARKED: Final = f"""
     SELECT id, workflow_type, error FROM workflow WHERE status = 'Failed' AND error NOT LIKE '%{ON_PURPOSE}%'

@@ -19,7 +19,7 @@ from typing import Final
 from examples import trade
 from examples.arena import bots
 from examples.arena.deeds import deeds
-from examples.arena.heroes import heroes
+from examples.arena.heroes import enter, heroes
 from examples.arena.market import market
 from examples.arena.module import create
 from examples.arena.module import engine as arena
@@ -62,6 +62,12 @@ module.table(public=True)(trade.Table)
 for reducer in (trade.open_trade, trade.offer, trade.accept, trade.cancel):
     module.reducer(reducer)
 module.init(create)
+
+
+@module.client_connected
+def come(ctx: ReducerContext) -> None:
+    """Whoever comes plays at once: those who call over HTTP as well."""
+    enter(ctx)
 
 
 # --- gifts: each is a transaction that its giver can look for afterwards

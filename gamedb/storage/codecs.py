@@ -18,7 +18,6 @@ from sqlalchemy.sql.sqltypes import NullType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from gamedb.columns import (
-    EPOCH,
     BoolType,
     BytesType,
     ColumnType,
@@ -76,9 +75,6 @@ def _function(expression: str, extra: Any) -> Callable[[Any], Any]:
     return function
 
 
-_NAIVE_EPOCH: Final = datetime(1970, 1, 1)
-
-
 def _read_nan(stored: Any) -> float:
     if stored == "nan":
         return float("nan")
@@ -97,7 +93,8 @@ def _read_time(text: str) -> datetime:
 
 
 def _write_time(moment: datetime) -> str:
-    return (_NAIVE_EPOCH + (moment - EPOCH)).isoformat("T", "microseconds") + "Z"  # offsets are slow to format
+    text = _json(moment)  # a quarter of the time of `isoformat`, which formats the offset, too
+    return text[1:-1].decode() if len(text) == _JSON_TIME_LENGTH else f"{text[1:-2].decode()}.000000Z"
 
 
 def _write_schedule(value: datetime | timedelta) -> str:
@@ -121,6 +118,9 @@ def _read_schedule(text: str) -> datetime | timedelta:
     return timedelta(0, int(seconds), int(micros))
 
 
+_json: Final = msgspec.json.Encoder().encode
+_JSON_TIME_LENGTH: Final = len('"2026-11-29T12:00:00.000001Z"')
+"""Of a time that is not a whole second; others have no fraction in JSON."""
 _ESCAPE: Final = str.maketrans({"\x00": "\x1a0", "\x1a": "\x1aa"})
 
 
@@ -238,7 +238,7 @@ def _common(kind: ColumnType) -> Codec:
         case HexType(cls=cls):
             return Codec(Text(), "{v}.hex()", "read_hex({x}, {v})", cls)
         case EnumType(cls=cls):
-            return Codec(Text(), "{v}.name", "{x}[{v}]", dict(cls.__members__))
+            return Codec(Text(), "{v}._name_", "{x}[{v}]", dict(cls.__members__))  # `name` is slow to get at
         case ScheduleAtType():
             return Codec(Text(), "write_schedule({v})", "read_schedule({v})")
     return Codec(Text(), "{x}.write({v})", "{x}.read({v})", _Json(kind))

@@ -72,7 +72,8 @@ class ReducerContext:
         For libraries whose own context is a subclass: `super().__init__` is not needed then.
         """
         self._runtime = other._runtime
-        self._micros, self._now = other.micros, other._now
+        self._micros = other._micros if other._micros is not None else other.micros
+        self._now = other._now
         self.db = other.db
         self.sender = other.sender
         self.connection_id = other.connection_id
@@ -95,7 +96,8 @@ class ReducerContext:
         """The time of the transaction, in UTC; the same however long it takes."""
         now = self._now
         if now is None:
-            now = self._now = from_micros(self.micros)
+            micros = self._micros
+            now = self._now = from_micros(self.micros if micros is None else micros)
         return now
 
     @property

@@ -74,9 +74,16 @@ class Scheduler:
         self._tables = [t for t in host.store.tables.values() if t.schema.scheduled is not None]
         self._numbers = {table.schema.name: number for number, table in enumerate(self._tables)}
         self._functions = [functions[t.schema.scheduled or ""] for t in self._tables]
-        self._columns = [t.schema.schedule_column or "" for t in self._tables]
+        self._number_of = {table: number for number, table in enumerate(self._tables)}
+        self._at_of: list[Callable[[Row], Any]] = [
+            operator.attrgetter(t.schema.schedule_column or "") for t in self._tables
+        ]
         self._states = host.store.tables["gamedb_schedule"]
+        self.tables = frozenset((*self._tables, self._states)) if self._tables else frozenset()
+        """The tables whose changes it has to see."""
         self._heap: list[Entry] = []
+        self._coming: list[Entry] = []
+        """What becomes due by the transaction that is being committed."""
         self._unchecked = 0
         """How many entries have come since it was last looked whether most of them are stale."""
         self._wakers: list[Callable[[], None]] = []
@@ -84,8 +91,6 @@ class Scheduler:
         self._threads: Workers | None = None
         self._loop: LoopWorkers | None = None
         self._closed = False
-        self.enabled = bool(self._tables)
-        """Whether the module has scheduled tables at all."""
 
     # --- following the tables
 
@@ -93,7 +98,7 @@ class Scheduler:
         """Make the heap afresh from the rows (after loading, and when most of it is stale)."""
         heap: list[Entry] = []
         for number, table in enumerate(self._tables):
-            at_of = operator.attrgetter(self._columns[number])
+            at_of = self._at_of[number]
             for key, row in table.rows.items():
                 at = at_of(row)
                 due = to_micros(at) if type(at) is datetime else self._due(number, key, row)
@@ -108,10 +113,10 @@ class Scheduler:
         Such rows were written while their table was not scheduled or had another name, or by a migration.
         """
         rows = {
-            f"{table.schema.name}/{key}": at
-            for table, column in zip(self._tables, self._columns, strict=True)
+            self._phase_name(number, key): at
+            for number, table in enumerate(self._tables)
             for key, row in table.rows.items()
-            if isinstance(at := getattr(row, column), timedelta)
+            if isinstance(at := self._at_of[number](row), timedelta)
         }
         lost = {name: at for name, at in rows.items() if name not in self._states.rows}
         stale = [key for key in self._states.rows if key not in rows]
@@ -126,57 +131,73 @@ class Scheduler:
 
         self._host.execute("", body, ())
 
-    def before_commit(self, table: TableData, micros: Callable[[], int]) -> None:
-        """Within the transaction that changed a scheduled table: begin and end the phases of interval rows."""
-        number = self._numbers[table.schema.name]
-        column = self._columns[number]
-        for key, old in (table.journal or {}).items():
-            new = table.rows.get(key)
-            before = None if old is None else getattr(old, column)
-            after = None if new is None else getattr(new, column)
-            if before == after:
-                continue
-            if isinstance(after, timedelta):
-                self._set_phase(f"{table.schema.name}/{key}", micros() + micros_of(after))
-            elif isinstance(before, timedelta):
-                self._states.remove(f"{table.schema.name}/{key}")
+    def before_commit(self, changes: list[tuple[TableData, list[RowChange]]], ctx: ReducerContext) -> bool:
+        """Within the transaction of these changes: begin and end the phases of interval rows; whether it did any.
 
-    def _set_phase(self, name: str, next_micros: int) -> None:
-        state = ScheduleState(key=name, next_at=from_micros(min(next_micros, _LATEST)))
-        (self._states.update if name in self._states.rows else self._states.insert)(state)
+        What is due by the changes is noted on the way, for `after_commit`.
+        """
+        self._coming = coming = []
+        phases = False
+        for table, rows in changes:
+            number = self._number_of.get(table)
+            if number is not None:
+                at_of = self._at_of[number]
+                for key, old, new in rows:
+                    before = None if old is None else at_of(old)
+                    after = None if new is None else at_of(new)
+                    if type(after) is datetime:
+                        coming.append((to_micros(after), cast("int", key), number))
+                    if type(before) is timedelta or type(after) is timedelta:
+                        phases = self._keep_phase(number, key, before, after, ctx) or phases
+            elif table is self._states:
+                for _, _, state in rows:
+                    if isinstance(state, ScheduleState):
+                        name, _, scheduled_id = state.key.rpartition("/")
+                        coming.append((to_micros(state.next_at), int(scheduled_id), self._numbers[name]))
+        return phases
 
-    def after_commit(self, table: TableData, changes: list[RowChange]) -> None:
-        """Take in the committed changes of a scheduled table, or of the phases."""
-        heap = self._heap
-        before = len(heap)
-        first = heap[0] if heap else None
-        if table is self._states:
-            for _, _, state in changes:
-                if isinstance(state, ScheduleState):
-                    name, _, scheduled_id = state.key.rpartition("/")
-                    heapq.heappush(heap, (to_micros(state.next_at), int(scheduled_id), self._numbers[name]))
+    def _keep_phase(self, number: int, key: Any, before: Any, after: Any, ctx: ReducerContext) -> bool:
+        """A row had the interval `before`, or has the interval `after`; whether that changes anything."""
+        if before == after:
+            return False
+        name = self._phase_name(number, key)
+        if type(after) is timedelta:
+            self._coming.append((self._set_phase(name, ctx.micros + micros_of(after)), key, number))
         else:
-            number = self._numbers[table.schema.name]
-            column = self._columns[number]
-            for key, _, row in changes:
-                at = None if row is None else getattr(row, column)
-                if isinstance(at, datetime):
-                    heapq.heappush(heap, (to_micros(at), cast("int", key), number))
-        if len(heap) == before:
+            self._states.remove(name)
+        return True
+
+    def _phase_name(self, number: int, key: Any) -> str:
+        return f"{self._tables[number].schema.name}/{key}"
+
+    def _set_phase(self, name: str, next_micros: int) -> int:
+        due = min(next_micros, _LATEST)
+        state = ScheduleState(key=name, next_at=from_micros(due))
+        (self._states.update if name in self._states.rows else self._states.insert)(state)
+        return due
+
+    def after_commit(self) -> None:
+        """Take in what `before_commit` found."""
+        coming = self._coming
+        if not coming:
             return
+        heap = self._heap
+        first = heap[0] if heap else None
+        for entry in coming:
+            heapq.heappush(heap, entry)
         if heap[0] is not first:
             self.wake()
-        self._unchecked += len(heap) - before
+        self._unchecked += len(coming)
         if self._unchecked >= HEAP_CHECK_EVERY:
             self._unchecked = 0
             if len(heap) > 1024 + 2 * sum(len(t.rows) for t in self._tables):
                 self.rebuild()
 
     def _due(self, number: int, key: Any, row: Row) -> int | None:
-        at = getattr(row, self._columns[number])
-        if isinstance(at, datetime):
+        at = self._at_of[number](row)
+        if type(at) is datetime:
             return to_micros(at)
-        state = self._states.rows.get(f"{self._tables[number].schema.name}/{key}")
+        state = self._states.rows.get(self._phase_name(number, key))
         return to_micros(state.next_at) if isinstance(state, ScheduleState) else None
 
     # --- waking whoever drives it
@@ -268,14 +289,13 @@ class Scheduler:
         if row is None:
             return None
         due, key, number = entry
-        table = self._tables[number]
-        at = getattr(row, self._columns[number])
-        if isinstance(at, datetime):
-            table.remove(key)
+        at = self._at_of[number](row)
+        if type(at) is datetime:
+            self._tables[number].remove(key)
         else:
             step = micros_of(at)
             missed = max(0, ctx.micros - due) // step
-            self._set_phase(f"{table.schema.name}/{key}", due + (missed + 1) * step)
+            self._set_phase(self._phase_name(number, key), due + (missed + 1) * step)
         return row
 
     def _fire_procedure(self, entry: Entry, pooled: bool) -> bool:
@@ -287,7 +307,7 @@ class Scheduler:
             if row is None or (number, key) in self._in_flight:
                 return False
             self._in_flight.add((number, key))
-        once = isinstance(getattr(row, self._columns[number]), datetime)
+        once = type(self._at_of[number](row)) is datetime
         try:
             if not once:
                 row = self._host.execute(function.name, self._claim, (entry,))

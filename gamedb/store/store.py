@@ -10,7 +10,7 @@ back is kept until a step is done, and rolling back with `rebuild` trusts the ro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from threading import get_ident
 from typing import Final
 
@@ -25,14 +25,9 @@ INTERRUPTS: Final = (KeyboardInterrupt, SystemExit, RecursionError, MemoryError)
 """What may be raised in the middle of a change; a rollback after one of these has to be one with `rebuild`."""
 
 
-class Frame:
-    """What a savepoint sets aside: the journals of the enclosing level, and which tables they belong to."""
-
-    __slots__ = ("saved", "touched")
-
-    def __init__(self, touched: list[TableData]) -> None:
-        self.touched = touched
-        self.saved = [(table.journal, table.sequence_saved) for table in touched]
+Frame = tuple[object, list[TableData] | None, list[tuple[TableData, Journal | None, int | None]]]
+"""A savepoint: whose it is, and what it sets aside of the enclosing level: the tables that were touched (`None`: there
+were none), and their journals."""
 
 
 class Store:
@@ -41,8 +36,9 @@ class Store:
     def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
         self.active = 0
         """The thread of the running transaction (`threading.get_ident`), 0 when there is none."""
-        self._touched: list[TableData] = []
-        self._frames: list[tuple[object, Frame | None]] = []  # whose; None: nothing had been written when it began
+        self.touched: list[TableData] = []
+        """The tables that the running transaction wrote to at this level."""
+        self._frames: list[Frame] = []
         self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
 
     def _touch(self, table: TableData) -> Journal:
@@ -52,35 +48,28 @@ class Store:
                 f"table {table.schema.name!r} was written {where}; "
                 "write in a reducer, or in `with db.transaction() as ctx:`"
             )
-        self._touched.append(table)
+        self.touched.append(table)
         journal: Journal = {}
         table.journal = journal
         return journal
-
-    @property
-    def touched(self) -> Iterable[TableData]:
-        """The tables that the running transaction wrote to at this level."""
-        return self._touched
 
     def changes(self) -> list[tuple[TableData, list[RowChange]]]:
         """What `commit` gives; the transaction goes on until `end` or `rollback`."""
         if self._frames:
             raise TransactionError("a savepoint is still open; write `with ctx.savepoint():`")
         result: list[tuple[TableData, list[RowChange]]] = []
-        for table in self._touched:
-            journal, rows, same = table.journal, table.rows, table.same
-            assert journal is not None
+        for table in self.touched:
             if table.damaged:
                 raise TransactionError(
                     f"a write to table {table.schema.name!r} was cut short by an exception that was then ignored; "
                     "let it end the transaction, or a savepoint around the write"
                 )
+            rows, same = table.rows, table.same
             changes: list[RowChange] = []
-            for key, old in journal.items():
+            for key, old in (table.journal or {}).items():
                 new = rows.get(key)
-                if new is old or (new is not None and old is not None and same(old, new)):
-                    continue
-                changes.append((key, old, new))
+                if new is not old and (new is None or old is None or not same(old, new)):
+                    changes.append((key, old, new))
             if changes:
                 result.append((table, changes))
         return result
@@ -88,9 +77,9 @@ class Store:
     def end(self) -> None:
         """End the transaction and keep its changes."""
         self.active = 0
-        touched = self._touched
+        touched = self.touched
         if touched:
-            self._touched = []
+            self.touched = []
             for table in touched:
                 table.journal = table.sequence_saved = None
                 if table.schema.event:
@@ -105,51 +94,48 @@ class Store:
         self.active = 0
 
     def _restore(self, rebuild: bool) -> None:
-        for table in reversed(self._touched):
+        for table in reversed(self.touched):
             if table.journal is not None:
                 table.restore(table.journal, table.sequence_saved, rebuild)
                 table.journal = table.sequence_saved = None
-        self._touched = []
+        self.touched = []
 
     def savepoint(self, owner: object = None) -> None:
         """Start a nested part; `release` or `rollback_to_savepoint` by the same owner ends it."""
         if self.active != get_ident():
             raise TransactionError("a savepoint outside a transaction; the context is good until its reducer returns")
-        if not self._touched:
-            self._frames.append((owner, None))
+        touched = self.touched
+        if not touched:
+            self._frames.append((owner, None, []))
             return
-        self._frames.append((owner, Frame(self._touched)))
-        for table in self._touched:
+        self._frames.append((owner, touched, [(t, t.journal, t.sequence_saved) for t in touched]))
+        for table in touched:
             table.journal = table.sequence_saved = None
-        self._touched = []
+        self.touched = []
 
     def release(self, owner: object = None) -> None:
         """End the innermost savepoint and keep its changes; `TransactionError` when it is another owner's."""
-        whose, frame = self._frames[-1] if self._frames else (None, None)
+        whose, touched, saved = self._frames[-1] if self._frames else (None, None, [])
         if whose is not owner or not self._frames:
             if not self._owns(owner):
                 raise TransactionError(
                     "this savepoint is over: its transaction, or a savepoint around it, ended before it"
                 )
             raise TransactionError("savepoints end in the reverse order of their beginning: the inner one first")
-        if frame is None:  # nothing was written outside of it: its journals are those of the outer level
+        if touched is None:  # nothing was written outside of it: its journals are those of the outer level
             self._frames.pop()
             return
-        for table in self._touched:
-            journal, sequence_saved = table.journal, table.sequence_saved
-            if table not in frame.touched:  # they are few
-                frame.saved.append((journal, sequence_saved))
-                frame.touched.append(table)
-                continue
-            place = frame.touched.index(table)
-            outer, outer_sequence_saved = frame.saved[place]
-            assert outer is not None
-            assert journal is not None
-            for key, old in journal.items():
-                outer.setdefault(key, old)
-            if outer_sequence_saved is None:
-                frame.saved[place] = (outer, sequence_saved)
-        self._resume(frame)
+        for table in self.touched:
+            if table not in touched:  # they are few; its journal is that of the outer level from now on
+                touched.append(table)
+        for table, outer, sequence_saved in saved:
+            if table.journal is not None and outer is not None:
+                for key, old in table.journal.items():
+                    outer.setdefault(key, old)
+            table.journal = outer
+            if sequence_saved is not None:
+                table.sequence_saved = sequence_saved
+        self.touched = touched
         self._frames.pop()
 
     def rollback_to_savepoint(self, owner: object = None, *, rebuild: bool = False) -> None:
@@ -162,22 +148,17 @@ class Store:
                 pass
 
     def _owns(self, owner: object) -> bool:
-        for whose, _ in reversed(self._frames):  # noqa: SIM110  # an interrupt would not get out of a generator
+        for whose, _, _ in reversed(self._frames):  # noqa: SIM110  # an interrupt would not get out of a generator
             if whose is owner:
                 return True
         return False
 
     def _undo_savepoint(self, rebuild: bool) -> object:
-        owner, frame = self._frames[-1]
+        owner, touched, saved = self._frames[-1]
         self._restore(rebuild)
-        if frame is not None:
-            self._resume(frame)
+        if touched is not None:
+            self.touched = touched
+            for table, journal, sequence_saved in saved:
+                table.journal, table.sequence_saved = journal, sequence_saved
         self._frames.pop()
         return owner
-
-    def _resume(self, frame: Frame) -> None:
-        for table in self._touched:
-            table.journal = table.sequence_saved = None
-        self._touched = frame.touched
-        for table, (journal, sequence_saved) in zip(frame.touched, frame.saved, strict=False):
-            table.journal, table.sequence_saved = journal, sequence_saved

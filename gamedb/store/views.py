@@ -21,6 +21,15 @@ R = TypeVar("R", bound=Row)
 Finder = Callable[..., list[Any]]
 
 
+def _refused(name: str) -> property:
+    """What stands in the place of a method that writes. (`__getattr__` would slow down every other attribute.)"""
+
+    def refuse(_table: object) -> None:
+        raise AttributeError(f"nothing can be written here: {name} is for reducers, as ctx.db[...].{name}(...)")
+
+    return property(refuse)
+
+
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
@@ -28,30 +37,28 @@ class ReadTable(Generic[R]):
 
     def __init__(self, data: TableData) -> None:
         self.data = data
-        self._get = data.rows.get
+        self._get: Callable[[Any], Any] = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
         self._counters: dict[tuple[str, ...], Callable[..., int]] = {}
         self._canonical_tests: dict[tuple[str, ...], Callable[..., bool]] = {}
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name):
-            if name in ("insert", "update", "upsert", "delete", "delete_where", "clear"):
-                raise AttributeError(f"nothing can be written here: {name} is for reducers, as ctx.db[...].{name}(...)")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        insert, update = _refused("insert"), _refused("update")
+        upsert, delete = _refused("upsert"), _refused("delete")
+        delete_where, clear = _refused("delete_where"), _refused("clear")
 
     def get(self, key: Any) -> R | None:
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
         try:
-            row = self._get(key)
+            row: R | None = self._get(key)
         except TypeError:  # unhashable, as a bytearray
             row = None
         if row is None:
             if self._pk is None:
                 raise UnknownName(f"table {self._name!r} has no primary key; use where(...), or `row in table`")
             row = self._get(self._canonical(self._pk, key))
-        return cast("R | None", row)
+        return row
 
     def find(self, /, **unique: Any) -> R | None:
         """The row with this value in a unique column (or the primary key): `find(name="ann")`; `None` if none."""
@@ -259,9 +266,19 @@ class ReadTable(Generic[R]):
             row = rows.get(key)
             return () if row is None else (row,)
 
-        if not rest:
+        if rest:
+            return _filter(columns, candidates, rest)
+        if keys is None or floats or columns != used:
             return lambda *values: list(candidates(values))
-        return _filter(columns, candidates, rest)
+        get, single = keys.get, len(columns) == 1
+
+        def by_index(*values: Any) -> list[R]:
+            key = get(values[0] if single else values)
+            if key is None:
+                return list(candidates(values)) if None in values else []
+            return [rows[k] for k in key] if type(key) is Bucket else [rows[key]]
+
+        return by_index
 
     def _scan_between(self, columns: tuple[str, ...], low: Any, high: Any) -> list[R]:
         pairs = []

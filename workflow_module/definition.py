@@ -102,18 +102,22 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         """Run from the beginning to the first wait or the end. Exceptions of the workflow propagate."""
         return self._run(ctx, [self._frame], [_Start(init)], 0, None, None)
 
-    def resume(self, ctx: WorkflowContext, state: bytes, event: Event) -> Outcome:
-        """Run from a stored state to the next wait or the end.
+    def resume(self, ctx: WorkflowContext, state: bytes, event: Event, frame: Any = None) -> Outcome:
+        """Run from a stored state to the next wait or the end. `frame` is what came with the state, if it is there.
 
         Raises `StateMismatch` when the state does not fit, `StateError` when a new one cannot be stored, and
         whatever the workflow raises.
         """
-        codecs, frames = self._decode(state)
+        if type(frame) is self.code.layout.state:
+            codecs, frames = [self._frame], [frame]
+        else:
+            codecs, frames = self._decode(state)
         init = frames[0]._wf_init if self._frame.init_is_fixed else UNSET
         entry = codecs[-1].code.points[frames[-1]._wf_at].entry
         if type(event) is Value:
             return self._run(ctx, codecs, frames, entry, event.value, None, init)
-        return self._run(ctx, codecs, frames, entry, None, cast(Throw, event).error, init)
+        assert type(event) is Throw
+        return self._run(ctx, codecs, frames, entry, None, event.error, init)
 
     def _run(
         self,
@@ -163,18 +167,18 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         finally:
             active.reset(token)
 
-    def _suspended(self, codecs: list[FrameCodec], frames: list[Any], wait: Any, stored_init: Any) -> Suspended:
+    def _suspended(self, codecs: list[FrameCodec], frames: list[Any], wait: Wait, stored_init: Any) -> Suspended:
         code, label = codecs[-1].code, frames[-1]._wf_at
         line = code.points[label].line
         try:
             if not isinstance(wait, Arm):
                 raise StateError(f"{wait!r} is not a wait")
-            state = encode_frames(codecs, frames, self.version, stored_init)
+            state, kept = encode_frames(codecs, frames, self.version, stored_init)
         except StateError as error:
             raise StateError(f"{code.source.filename}:{line}: at {label} in {codecs[-1].name}: {error}") from error
         if len(frames) > 1:
             label = " > ".join([frame._wf_at for frame in frames])
-        return Suspended(state, label, cast(Wait, wait), line)
+        return Suspended(state, label, wait, line, frames[0] if kept else None)
 
     # states
 
@@ -286,27 +290,27 @@ class WorkflowDefinition(Generic[InitT, ResultT]):
         """What the code and its subroutines name; read at first use, when all modules are there."""
         return mentions_of(self.code, self)
 
-    @property
+    @cached_property
     def signals(self) -> dict[str, type[Signal]]:
         """Signal classes by name."""
         return self.mentions.signals
 
-    @property
+    @cached_property
     def timers(self) -> dict[str, Timer]:
         """Timer members by value."""
         return self.mentions.timers
 
-    @property
+    @cached_property
     def procedures(self) -> dict[str, Any]:
         """Procedures by name."""
         return self.mentions.procedures
 
-    @property
+    @cached_property
     def children(self) -> dict[str, WorkflowDefinition[Any, Any]]:
         """Workflows that are spawned or started, by name."""
         return self.mentions.children
 
-    @property
+    @cached_property
     def subroutines(self) -> dict[str, Subroutine[..., Any]]:
         """Subroutines that may be waiting in a state, by name."""
         return self.mentions.subroutines

@@ -18,11 +18,11 @@ from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
 from .arming import repair_timers
 from .codec import decode, encode
 from .definition import WorkflowDefinition, procedure_result
-from .endings import delete, failed, procedure_ended, retry_calls, terminate
+from .endings import FINISHED, delete, failed, procedure_ended, retry_calls, terminate
 from .engine_context import EngineContext, key_text
 from .errors import StateError, StateMismatch
 from .refusals import BadPayload, NotFailed, UnknownProcedure, UnknownTimer, UnknownWorkflow
-from .run import RESUMPTIONS_MAX, Run
+from .run import RESUMPTIONS_MAX, Run, begin
 from .structs import Signal
 from .tables import (
     PendingProcedure,
@@ -74,8 +74,8 @@ class Engine:
         self.resumptions_max = resumptions_max
         """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
         self.held = Held()
-        self._last: tuple[Mapping[str, Any] | None, Engine] = (None, self)
-        """The functions of the module that ran last, and whose engine works there."""
+        self._last: tuple[object, Engine] = (None, self)
+        """The tables of the database that ran last, and whose engine works there."""
         self._procedures: dict[str, Any] | None = None
         self._queues: dict[str, str] | None = None
         self.attempts: dict[int, Callable[[], object]] = {}
@@ -229,7 +229,7 @@ class Engine:
     def timer_fired(self, ctx: ReducerContext, timer: WorkflowTimer) -> None:
         """A deadline has passed. Should the clock have been set back just now, it comes again."""
         row = ctx.db[Workflow].get(timer.workflow_id)
-        if row is None or row.status in (WorkflowStatus.Completed, WorkflowStatus.Cancelled):
+        if row is None or row.status in FINISHED:
             return
         if timer.due_at > ctx.now:
             ctx.db[WorkflowTimer].insert(timer.replace(scheduled_id=0))
@@ -354,10 +354,10 @@ class Engine:
         """
         if isinstance(ctx, EngineContext):
             return ctx.run
-        functions, engine = self._last
-        if functions is not ctx.functions:
-            functions, engine = self._last = ctx.functions, engine_of(ctx.functions)
-        return Run(engine, ctx)
+        tables, engine = self._last
+        if tables is not ctx.db:
+            _, engine = self._last = ctx.db, engine_of(ctx.functions)
+        return begin(engine, ctx)
 
     def forget(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Delete the rows of a finished workflow."""
@@ -368,7 +368,7 @@ class Engine:
     def expire(self, ctx: ReducerContext, workflow_id: int) -> None:
         """The retention of a workflow is over."""
         row = ctx.db[Workflow].get(workflow_id)
-        if row is not None and row.status in (WorkflowStatus.Completed, WorkflowStatus.Cancelled):
+        if row is not None and row.status in FINISHED:
             self.forget(ctx, workflow_id)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import msgspec
 
 from .armed import CallLeaf, ChildLeaf, Facts
 from .arming import EPOCH, micros_of
@@ -24,30 +26,28 @@ def micros(moment: datetime) -> int:
     return micros_of(moment - EPOCH)
 
 
-class Incoming:
+class Incoming(msgspec.Struct):
     """A signal that has just come, and is in no table yet."""
 
-    __slots__ = ("arrived", "event", "name", "payload")
+    name: str
+    payload: str
+    event: Value
+    micros: int
+    """When it arrived."""
 
-    id = ID_MAX  # younger than all that wait in the inbox
-
-    def __init__(self, name: str, payload: str, message: Signal, arrived: int) -> None:
-        self.name = name
-        self.payload = payload
-        if codec_for(type(message)).walk is not None:  # mutable: nobody else may see what is done to it
-            message = decode(payload, type(message))
-        self.event = Value(message)
-        self.arrived = arrived
-
-    @property
-    def micros(self) -> int:
-        """When it arrived."""
-        return self.arrived
+    id: ClassVar[int] = ID_MAX  # younger than all that wait in the inbox
 
     @property
     def value(self) -> Any:
         """The signal."""
         return self.event.value
+
+
+def arrival(name: str, payload: str, message: Signal, micros: int) -> Incoming:
+    """A signal and its JSON, at the time of its arrival."""
+    if codec_for(type(message)).walk is not None:  # mutable: nobody else may see what is done to it
+        message = decode(payload, type(message))
+    return Incoming(name, payload, Value(message), micros)
 
 
 class Stored:

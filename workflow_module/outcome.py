@@ -25,12 +25,16 @@ Event: TypeAlias = Value | Throw
 
 
 class Suspended(msgspec.Struct, frozen=True):
-    """The workflow waits. `state` is UTF-8 JSON, `label` the name of the place, `line` its line now."""
+    """The workflow waits. `state` is UTF-8 JSON, `label` the name of the place, `line` its line now.
+
+    `frame` is what `resume` would read from `state`, where that can be kept in its place.
+    """
 
     state: bytes
     label: str
     wait: Wait
     line: int
+    frame: Any = None
 
 
 class Completed(msgspec.Struct, frozen=True):

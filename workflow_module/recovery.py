@@ -19,7 +19,7 @@ from .endings import FINISHED, failed
 from .errors import StateMismatch
 from .inbox import RunFacts
 from .queues import NEVER, offered
-from .run import Run
+from .run import Run, begin
 from .tables import (
     PendingProcedure,
     ProcedureStatus,
@@ -39,7 +39,7 @@ LEASE_GRACE: Final = timedelta(minutes=1)
 
 def recover(engine: Engine, ctx: ReducerContext) -> None:
     """Look at every workflow that has not ended."""
-    run = Run(engine, ctx)
+    run = begin(engine, ctx)
     timed = {timer.workflow_id for timer in ctx.db[WorkflowTimer]}
     reading = {signal.workflow_id for signal in ctx.db[WorkflowSignal]}
     woken = {wake.workflow_id for wake in ctx.db[WorkflowWake]}

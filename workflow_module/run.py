@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from gamedb import ReducerContext
+from gamedb import ReducerContext, Table
 
 from .armed import Ready, decode_node, evaluate
 from .codec import decode
 from .endings import FINISHED, failed
-from .inbox import ID_MAX, Incoming, RunFacts
+from .inbox import ID_MAX, Incoming, RunFacts, arrival
 from .refusals import BadPayload, UnknownSignal, UnknownWorkflow, WorkflowExists, WorkflowFinished
 from .steps import start_state, step
 from .structs import Signal
 from .tables import Workflow, WorkflowSignal, WorkflowStatus, WorkflowSubscription, WorkflowWake
-from .waiting import Waiting
+from .waiting import UNDECIDED, Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -39,23 +40,22 @@ _FAILED: Final = WorkflowStatus.Failed
 _CANCELLING: Final = WorkflowStatus.Cancelling  # an enum's members are slow to get at
 
 
-class Run:
-    """One transaction's worth of engine work. Make one for a reducer's context, do something, `drain`."""
+class Run(msgspec.Struct):
+    """One transaction's worth of engine work. `begin` one, do something, `drain`."""
 
-    def __init__(self, engine: Engine, ctx: ReducerContext) -> None:
-        self.engine = engine
-        self.ctx = ctx
-        self.now = ctx.now
-        self.now_micros = ctx.micros
-        self.workflows = ctx.db[Workflow]
-        self.signals = ctx.db[WorkflowSignal]
-        self._savepoint = ctx.savepoint()
-        self._steps = 0
-        self._queue: deque[tuple[int, Incoming | None]] = deque()
-        self._draining = False
-        self._current: int | None = None
-        self._own_signals = 0
-        """How many signals the running step has sent to its own workflow."""
+    engine: Engine
+    ctx: ReducerContext
+    now: datetime
+    now_micros: int
+    workflows: Table[Workflow]
+    signals: Table[WorkflowSignal]
+    _savepoint: AbstractContextManager[None]
+    _queue: deque[tuple[int, Incoming | None]]
+    _steps: int = 0
+    _draining: bool = False
+    _current: int | None = None
+    _own_signals: int = 0
+    """How many signals the running step has sent to its own workflow."""
 
     # --- what can happen
 
@@ -141,7 +141,7 @@ class Run:
             self._store(workflow_id, name, payload, self.now)
             self._own_signals += 1
         else:
-            self._queue.append((workflow_id, Incoming(name, payload, message, self.now_micros)))
+            self._queue.append((workflow_id, arrival(name, payload, message, self.now_micros)))
 
     def checked_signal(self, row: Workflow, name: str, payload: str, message: Signal | None) -> Signal:
         """The typed signal; `UnknownSignal` or `BadPayload` when the workflow cannot take it."""
@@ -264,10 +264,10 @@ class Run:
                 if waiting is None and row.wait_data:
                     waiting = Waiting(decode_node(row.wait_data))
                 if waiting is not None and (not row.cancel_requested or row.status is _CANCELLING):
-                    decided = unread == 0 and waiting.decides(self.now_micros, row.test_mode, incoming)
-                    if decided:
-                        ready = waiting.ready(self.now_micros, incoming, definition)
-                    else:
+                    ready = UNDECIDED
+                    if unread == 0:
+                        ready = waiting.look(self.now_micros, row.test_mode, incoming, definition)
+                    if ready is UNDECIDED:
                         ready = evaluate(waiting.node, RunFacts(self, row, definition, unread, incoming))
                     if ready is None:
                         break
@@ -301,6 +301,9 @@ class Run:
                 if incoming is not None:
                     unread += 1  # it was never in the table
                     incoming = None
+            quiet = waiting is not None and waiting.quiet_until > self.now_micros
+            if quiet and unread == 0 and not row.cancel_requested:
+                break  # as nearly always: there is nothing to look for
         if incoming is not None:
             self._store(workflow_id, incoming.name, incoming.payload, self.now)
         if waiting is not None:
@@ -310,6 +313,12 @@ class Run:
         """A signal has come to a workflow that ended meanwhile, in this transaction."""
         if row is not None and incoming is not None:
             self.workflows.update(row.replace(unread_signals=row.unread_signals + 1))
+
+
+def begin(engine: Engine, ctx: ReducerContext) -> Run:
+    """The engine's work in the transaction of this context."""
+    micros = ctx.micros
+    return Run(engine, ctx, ctx.now, micros, ctx.db[Workflow], ctx.db[WorkflowSignal], ctx.savepoint(), deque())
 
 
 def _typed(payload: str, cls: type[Signal], what: str) -> Signal:

@@ -45,19 +45,27 @@ class FrameCodec:
         self.init_is_fixed = init is not None and init.walk is None and init.unpack is None
         """Whether an init, as read from a state, can be written again as it is."""
 
-    def pack(self, frame: Any, stored_init: Any = UNSET) -> None:
+    def pack(self, frame: Any, stored_init: Any = UNSET) -> list[tuple[str, Any]] | None:
         """Make the frame's variables what msgspec is to encode. Raises `StateError`.
 
-        `stored_init` is the init that was read from the state, if `init_is_fixed`: it needs no second look.
+        `stored_init` is the init that was read from the state, if `init_is_fixed`: it needs no second look. What
+        comes back are the variables to put back to get the very frame that `unpack` would give; None if that is not
+        to be had so.
         """
+        before: list[tuple[str, Any]] | None = [] if self.init_is_fixed or self.init_codec is None else None
         if self.init_codec is not None and frame._wf_init is not stored_init:
             frame._wf_init = self.init_codec.pack(frame._wf_init, "init")
-        for identifier, name, pack, exact in self.points[frame._wf_at].packs:
+        for identifier, name, codec, exact in self.points[frame._wf_at].packs:
             value = getattr(frame, identifier)
             if type(value) is not exact and value is not UNSET:
-                packed = pack(value, name)
+                packed = codec.pack(value, name)
+                if before is not None and (codec.keeps is None or not codec.keeps(value)):
+                    before = None
                 if packed is not value:
                     setattr(frame, identifier, packed)
+                    if before is not None:
+                        before.append((identifier, value))
+        return before
 
     def walks(self, frame: Any) -> list[tuple[str, Any, Walk]]:
         """Variables that hold mutable objects, with how to visit them."""
@@ -111,7 +119,7 @@ class FrameCodec:
 
 class _PointCodec:
     def __init__(self, parts: list[tuple[str, str, Codec, bool]]) -> None:
-        self.packs = [(identifier, name, codec.pack, codec.exact) for identifier, name, codec, _ in parts]
+        self.packs = [(identifier, name, codec, codec.exact) for identifier, name, codec, _ in parts]
         self.unpacks: list[tuple[str, Callable[[Any], Any]]] = [
             (identifier, codec.unpack) for identifier, _, codec, _ in parts if codec.unpack is not None
         ]
@@ -119,23 +127,33 @@ class _PointCodec:
         self.required = [(identifier, name) for identifier, name, _, surely in parts if surely]
 
 
-def encode_frames(codecs: list[FrameCodec], frames: list[Any], version: int, stored_init: Any = UNSET) -> bytes:
-    """JSON of a stack of frames, the workflow's first. Raises `StateError`."""
+def encode_frames(
+    codecs: list[FrameCodec], frames: list[Any], version: int, stored_init: Any = UNSET
+) -> tuple[bytes, bool]:
+    """JSON of a stack of frames, the workflow's first; whether it is one frame, which is as it would be read again.
+
+    Raises `StateError`.
+    """
     for codec in codecs:
         if codec.has_mutable:
             _check_sharing(codecs, frames)
             break
     top = frames[0]
-    codecs[0].pack(top, stored_init)
-    for index in range(1, len(codecs)):
-        codecs[index].pack(frames[index])
+    before = codecs[0].pack(top, stored_init)
     top._wf_version = version
     if len(frames) > 1:
+        before = None
+        for codec, frame in zip(codecs[1:], frames[1:], strict=True):
+            codec.pack(frame)
         top._wf_frames = [msgspec.Raw(_encoder.encode(frame)) for frame in frames[1:]]
     try:
-        return _encoder.encode(top)
+        state = _encoder.encode(top)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise StateError(f"the state cannot be written as JSON: {error}") from error
+    if before:
+        for identifier, value in before:
+            setattr(top, identifier, value)
+    return state, before is not None
 
 
 def _check_sharing(codecs: list[FrameCodec], frames: list[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .run import Run
 
 Definition = WorkflowDefinition[Any, Any]
+_SUSPENDED: Final = WorkflowStatus.Suspended  # an enum's members are slow to get at
+_CANCELLING: Final = WorkflowStatus.Cancelling
 
 
 class _StartState(msgspec.Struct):
@@ -39,7 +41,7 @@ def step(
     run: Run, row: Workflow, definition: Definition, waiting: Waiting | None, ready: Ready | None
 ) -> tuple[Workflow, Waiting | None]:
     """Run the code from where it waits to the next wait or the end. `ready` None: it starts, or is cancelled."""
-    cancelling = (ready is None and row.cancel_requested) or row.status is WorkflowStatus.Cancelling
+    cancelling = (ready is None and row.cancel_requested) or row.status is _CANCELLING
     if waiting is not None and not waiting.plain:
         drop_losers(run, waiting.node)
     event: Event | None = None
@@ -53,7 +55,8 @@ def step(
                     run.signals.delete(signal_id)
             event = _event(row, definition, ready)
         try:
-            outcome: Outcome = definition.resume(ctx, row.state_data, event)
+            frame = None if waiting is None else waiting.frame
+            outcome: Outcome = definition.resume(ctx, row.state_data, event, frame)
         except Cancelled:
             if not cancelling:
                 raise
@@ -102,10 +105,11 @@ def _suspended(
         wait_data = encode_node(waiting.node)
         if before is None or before.due != waiting.due:
             set_timers(run, row, waiting.due)
+    waiting.frame = outcome.frame
     kind = "started" if event is None else "step"
-    status = WorkflowStatus.Suspended
+    status = _SUSPENDED
     if cancelling:
-        status = WorkflowStatus.Cancelling
+        status = _CANCELLING
         kind = "cancelling" if row.status is not status else "step"
     row = run.workflows.update(
         replace(

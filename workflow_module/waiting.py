@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from .armed import (
     CallLeaf,
     ChildLeaf,
@@ -32,36 +34,45 @@ from .waits import SelectWait, SignalWait, TimerWait, Wait
 
 HELD_MAX: Final = 10_000
 """How many decoded waits an engine keeps at most."""
+UNDECIDED: Final = Ready(0, lambda: Value(None))
 
 
-class Waiting:
+class Waiting(msgspec.Struct):
     """An armed wait. `wait` is what the code asked for, if asking for it again is the same as going on waiting."""
 
-    __slots__ = ("_earliest", "_flat", "_missing", "_started", "_takes", "due", "node", "plain", "wait")
+    node: Node
+    wait: Wait | None = None
+    frame: Any = None
+    """The workflow's variables at this wait, if they are at hand: see `Suspended.frame`."""
+    due: list[tuple[str, int]] = []
+    """Its deadlines by name."""
+    plain: bool = True
+    """Whether it has only timers and signals."""
+    quiet_until: int = 0
+    """With an empty inbox it surely goes on until then, in microseconds."""
+    _takes: dict[str, int | None] = {}
+    """For each signal that it waits for, the arm of the select."""
+    _earliest: tuple[int, int | None, str | None] = (NEVER_MICROS + 1, None, None)
+    """The first deadline: its time, its arm of the select, and the name of its timer if it is one."""
+    _started: dict[tuple[type, int], list[ChildLeaf | CallLeaf]] | None = None
+    """The children and calls that have not ended, by their ids; made when the first of them ends."""
+    _missing: int = 0
+    """How many children and calls a gather of nothing else surely lacks."""
+    _flat: bool = True
 
-    def __init__(self, node: Node, wait: Wait | None = None) -> None:
-        self.node = node
-        self.wait = wait if wait is not None and _is_lasting(wait) else None
-        self.due: list[tuple[str, int]] = []
-        """Its deadlines by name."""
-        self._takes: dict[str, int | None] = {}
-        """For each signal that it waits for, the arm of the select."""
-        self._earliest: tuple[int, int | None, str | None] = (NEVER_MICROS + 1, None, None)
-        """The first deadline: its time, its arm of the select, and the name of its timer if it is one."""
-        self._started: dict[tuple[type, int], list[ChildLeaf | CallLeaf]] | None = None
-        """The children and calls that have not ended, by their ids; made when the first of them ends."""
-        self._missing = 0
-        """How many children and calls a gather of nothing else surely lacks."""
-        self._flat = True
+    def __post_init__(self) -> None:
+        if self.wait is not None and not _is_lasting(self.wait):
+            self.wait = None
+        node = self.node
         if type(node) is SelectNode:
             self._flat = node.chosen is None
             for index, arm in enumerate(node.arms):
                 self._look(arm, index)
         else:
             self._look(node, None)
-        self.plain = self._flat
-        """Whether it has only timers and signals."""
-        if not self._flat:
+        if self._flat:
+            self.quiet_until = self._earliest[0]
+        else:
             arms = node.arms if isinstance(node, SelectNode) else [node]
             self.plain = all(isinstance(arm, DeadlineNode) for arm in arms)
             self.due = [(name, leaf.due or 0) for name, leaf in deadlines(node)]
@@ -81,23 +92,19 @@ class Waiting:
         if due < self._earliest[0]:  # of equal ones the first
             self._earliest = (due, arm, timer)
 
-    def decides(self, now: int, manual: bool, incoming: Incoming | None) -> bool:
-        """Whether `ready` can tell, given that the inbox is empty; else it takes an evaluation."""
-        if self._flat:
-            return self._earliest[0] > now or (incoming is None and not manual)
-        return self._missing > 0
-
-    def ready(self, now: int, incoming: Incoming | None, definition: WorkflowDefinition[Any, Any]) -> Ready | None:
-        """What `evaluate` would say."""
+    def look(
+        self, now: int, manual: bool, incoming: Incoming | None, definition: WorkflowDefinition[Any, Any]
+    ) -> Ready | None:
+        """What `evaluate` would say, given that the inbox is empty; `UNDECIDED` when it takes an evaluation."""
         if not self._flat:
-            return None
-        if incoming is not None:
-            if incoming.name not in self._takes:
-                return None
-            return Ready(incoming.arrived, lambda: incoming.event, [ID_MAX], self._takes[incoming.name])
+            return None if self._missing else UNDECIDED
         due, arm, timer = self._earliest
         if due > now:
-            return None
+            if incoming is None or incoming.name not in self._takes:
+                return None
+            return Ready(incoming.micros, lambda: incoming.event, [ID_MAX], self._takes[incoming.name])
+        if incoming is not None or manual:
+            return UNDECIDED
         return Ready(due, lambda: Value(None if timer is None else definition.timers[timer]), [], arm)
 
     def ended(self, kind: type[ChildLeaf | CallLeaf], number: int) -> list[ChildLeaf | CallLeaf]:

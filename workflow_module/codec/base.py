@@ -25,7 +25,8 @@ class Codec:
     encode (the value itself where msgspec's form is exact); it raises `StateError` naming `path`.
     `unpack(stored)` is its inverse, None where nothing is to do. `walk` visits the mutable objects inside,
     None where there can be none. `kinds` are the JSON kinds its form can have. Values of exactly the class
-    `exact` need no packing at all.
+    `exact` need no packing at all. `keeps(value)` says whether `unpack` would give just this immutable value again;
+    None where that is not known.
     """
 
     stored: Any
@@ -35,6 +36,12 @@ class Codec:
     kinds: frozenset[str]
     classes: tuple[type, ...]
     exact: type | None = None
+    keeps: Callable[[Any], bool] | None = None
+
+
+def always(_value: object) -> bool:
+    """`Codec.keeps` of types that keep all values."""
+    return True
 
 
 def bad_value(value: object, path: str, wanted: str, remedy: str = "") -> StateError:

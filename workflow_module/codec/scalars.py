@@ -9,7 +9,7 @@ import math
 import uuid
 from typing import Any
 
-from .base import Codec, Unstorable, bad_value
+from .base import Codec, Unstorable, always, bad_value
 
 MSGSPEC_KINDS: dict[type, str] = {
     type(None): "null",
@@ -32,7 +32,7 @@ def exact(cls: type, kind: str) -> Codec:
             raise bad_value(value, path, "None" if cls is type(None) else cls.__qualname__)
         return value
 
-    return Codec(cls, pack, None, None, frozenset({kind}), (cls,), cls)
+    return Codec(cls, pack, None, None, frozenset({kind}), (cls,), cls, always)
 
 
 def _fixed_offset(value: dt.datetime | dt.time) -> bool:
@@ -42,6 +42,10 @@ def _fixed_offset(value: dt.datetime | dt.time) -> bool:
     if zone is None or zone is dt.UTC:
         return True
     return type(zone) is dt.timezone and zone.utcoffset(None).total_seconds() % 60 == 0
+
+
+def _has_no_zone_but_utc(value: dt.datetime | dt.time) -> bool:
+    return value.tzinfo is None or value.tzinfo is dt.UTC  # others may have names, which are not stored
 
 
 def moment(cls: type[dt.datetime] | type[dt.time]) -> Codec:
@@ -54,7 +58,7 @@ def moment(cls: type[dt.datetime] | type[dt.time]) -> Codec:
             raise bad_value(value, path, cls.__qualname__, "its zone is not kept: use .astimezone(timezone.utc)")
         return value
 
-    return Codec(cls, pack, None, None, frozenset({"str"}), (cls,))
+    return Codec(cls, pack, None, None, frozenset({"str"}), (cls,), None, _has_no_zone_but_utc)
 
 
 def _pack_float(value: Any, path: str) -> Any:
@@ -70,7 +74,15 @@ def _unpack_float(stored: Any) -> Any:
 
 
 # An int is allowed where a float is declared, and stays an int; inf and nan are the strings "inf", "-inf", "nan".
-FLOAT = Codec(float | int | str, _pack_float, _unpack_float, None, frozenset({"float", "int", "str"}), (float, int))
+FLOAT = Codec(
+    float | int | str,
+    _pack_float,
+    _unpack_float,
+    None,
+    frozenset({"float", "int", "str"}),
+    (float, int),
+    keeps=always,
+)
 
 
 def _pack_range(value: Any, path: str) -> Any:
@@ -79,7 +91,9 @@ def _pack_range(value: Any, path: str) -> Any:
     return (value.start, value.stop, value.step)
 
 
-RANGE = Codec(tuple[int, int, int], _pack_range, lambda s: range(*s), None, frozenset({"array"}), (range,))
+RANGE = Codec(
+    tuple[int, int, int], _pack_range, lambda s: range(*s), None, frozenset({"array"}), (range,), keeps=always
+)
 
 
 def _kind_of_values(cls: type[enum.Enum]) -> str | None:
@@ -105,7 +119,7 @@ def enum_codec(cls: type[enum.Enum]) -> Codec:
         return Codec(int, lambda value, path: check(value, path).value, cls, None, frozenset({"int"}), (cls,))
     kind = _kind_of_values(cls)
     if kind is not None:
-        return Codec(cls, check, None, None, frozenset({kind}), (cls,), cls)
+        return Codec(cls, check, None, None, frozenset({kind}), (cls,), cls, always)
     if not len(cls):
         raise Unstorable(f"{cls.__qualname__} has no members")
     return Codec(str, lambda value, path: check(value, path).name, cls.__getitem__, None, frozenset({"str"}), (cls,))

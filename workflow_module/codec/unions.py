@@ -44,12 +44,16 @@ def union_codec(members: list[Any]) -> Codec:
         if codec.walk is not None:
             codec.walk(value, path, seen)
 
+    def keeps(value: Any) -> bool:
+        candidates = by_class.get(type(value), [])
+        return len(candidates) == 1 and candidates[0].keeps is not None and candidates[0].keeps(value)
+
     walks = walk if any(codec.walk for codec in codecs) else None
     kinds = frozenset().union(*(codec.kinds for codec in codecs))
     disjoint = len(kinds) == sum(len(codec.kinds) for codec in codecs)
     if disjoint and sum(1 for codec in codecs if codec.unpack) == 0:
         stored = reduce(or_, [codec.stored for codec in codecs])
-        return Codec(stored, lambda value, path: choose(value, path)[1], None, walks, kinds, classes)
+        return Codec(stored, lambda value, path: choose(value, path)[1], None, walks, kinds, classes, keeps=keeps)
     if disjoint and len(codecs) == 2 and type(None) in members:
         inner = codecs[1 - members.index(type(None))]
         assert inner.unpack is not None
@@ -61,6 +65,7 @@ def union_codec(members: list[Any]) -> Codec:
             walks,
             kinds,
             classes,
+            keeps=keeps,
         )
     return _tagged(members, codecs, choose, walks, classes)
 

@@ -158,6 +158,8 @@ def run_compiled(
             break
         assert isinstance(outcome, Suspended)
         assert definition.check_state(outcome.state) is None
+        if outcome.frame is not None:
+            assert repr(outcome.frame) == repr(definition._decode(outcome.state)[1][0])
         state = bytes(outcome.state)
         run.trace.append(("wait", encode_wait(outcome.wait)))
         if seen is not None:

@@ -86,6 +86,60 @@ def test_a_value_of_its_declared_type_comes_back_exactly(annotation: str, expres
     same(f"x: {annotation} = {expression}\nawait sleep(SECOND)\nemit(type(x).__name__, x)\nreturn 0", before=BEFORE)
 
 
+@pytest.mark.parametrize(
+    ("annotation", "expression", "kept"),
+    [
+        ("int", "5", True),
+        ("float", "float('inf')", True),
+        ("str | None", "None", True),
+        ("int | None", "7", True),
+        ("range", "range(3)", True),
+        ("Color", "Color.BLUE", True),
+        ("datetime", "ctx.now", True),
+        ("datetime | None", "ctx.now", True),
+        ("datetime", "datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=1), 'noon'))", False),
+        ("datetime | None", "datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=1), 'noon'))", False),
+        ("list[int]", "[1]", False),
+        ("Bag", "Bag([1, 2], 3)", False),
+    ],
+)
+def test_a_frame_of_plain_values_can_be_kept_in_place_of_its_state(
+    annotation: str, expression: str, kept: bool
+) -> None:
+    names = define(
+        f"""
+        from datetime import timezone
+
+        @workflow
+        async def program(ctx: WorkflowContext) -> str:
+            x: {annotation} = {expression}
+            count = 0
+            await sleep(SECOND)
+            count += 1
+            return repr((x, count))
+        """
+    )
+    program = names["program"]
+    outcome = program.start(Context(), None)
+    assert (outcome.frame is not None) == kept
+    for frame in (outcome.frame, outcome.frame, None):  # a step does not change it
+        result = program.resume(Context(), outcome.state, Value(None), frame).result
+        assert result == program.resume(Context(), outcome.state, Value(None)).result
+
+
+def test_a_frame_of_other_code_is_not_taken_for_ones_own() -> None:
+    source = """
+        @workflow
+        async def program(ctx: WorkflowContext) -> int:
+            x = {value}
+            await sleep(SECOND)
+            return x
+        """
+    first, second = (define(source.format(value=value))["program"] for value in (1, 2))
+    state, frame = second.start(Context(), None).state, first.start(Context(), None).frame
+    assert second.resume(Context(), state, Value(None), frame).result == 2
+
+
 def test_nan_comes_back_as_nan() -> None:
     names = define(
         """

@@ -32,7 +32,7 @@ from workflow_module import (
 )
 from workflow_module.recovery import recover
 from workflow_module.tables import ProcedureStatus, WorkflowExpiry, WorkflowQueue, WorkflowStatus, WorkflowWake
-from workflow_module.waiting import Held, Waiting
+from workflow_module.waiting import UNDECIDED, Held, Waiting
 
 GAMES = max(4, int(os.environ.get("GAMEDB_FUZZ_STEPS", "2000")) // 200)
 ACTS = 40
@@ -131,7 +131,7 @@ class Forgetful(World):
 
     def forget(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(Held, "take", lambda _self, _row: None)
-        patch.setattr(Waiting, "decides", lambda *_: False)
+        patch.setattr(Waiting, "look", lambda *_: UNDECIDED)
         patch.setattr(waiting, "_is_lasting", lambda _wait: False)
 
 

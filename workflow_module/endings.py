@@ -149,7 +149,7 @@ def tell_parent(
     if found:
         if failure is not None:
             waiting.fails()
-        parent = run.workflows.update(parent.replace(wait_data=encode_node(waiting.node)))
+        parent = run.workflows.update(parent.replace(wait_data=waiting.encode()))
         run.wake(parent.id)
     run.engine.held.keep(parent, waiting)
 
@@ -175,7 +175,7 @@ def procedure_ended(
         leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
     if failure is not None:
         waiting.fails()
-    row = run.workflows.update(row.replace(wait_data=encode_node(waiting.node)))
+    row = run.workflows.update(row.replace(wait_data=waiting.encode()))
     run.engine.held.keep(row, waiting)
     run.wake(row.id)
 

@@ -22,6 +22,7 @@ from .armed import (
     TimerLeaf,
     deadlines,
     decode_node,
+    encode_node,
     leaves,
     missing,
 )
@@ -34,6 +35,8 @@ from .waits import SelectWait, SignalWait, TimerWait, Wait
 
 HELD_MAX: Final = 10_000
 """How many decoded waits an engine keeps at most."""
+LARGE: Final = 32
+"""From how many arms on the JSON of a gather's arms is kept."""
 UNDECIDED: Final = Ready(0, lambda: Value(None))
 
 
@@ -54,8 +57,11 @@ class Waiting(msgspec.Struct):
     """For each signal that it waits for, the arm of the select."""
     _earliest: tuple[int, int | None, str | None] = (NEVER_MICROS + 1, None, None)
     """The first deadline: its time, its arm of the select, and the name of its timer if it is one."""
-    _started: dict[tuple[type, int], list[ChildLeaf | CallLeaf]] | None = None
-    """The children and calls that have not ended, by their ids; made when the first of them ends."""
+    _started: dict[tuple[type, int], list[tuple[int, ChildLeaf | CallLeaf]]] | None = None
+    """The children and calls that have not ended, by their ids, with the arm; made when the first of them ends."""
+    _encoded: list[bytes] | None = None
+    """The JSON of each arm, but for those that have changed."""
+    _changed: list[int] = []
     _missing: int = 0
     """How many children and calls a gather of nothing else surely lacks."""
     _flat: bool = True
@@ -114,14 +120,33 @@ class Waiting(msgspec.Struct):
         """
         if self._started is None:
             self._started = {}
-            for leaf in leaves(self.node):
-                if isinstance(leaf, ChildLeaf | CallLeaf) and leaf.ready is None:
-                    self._started.setdefault((type(leaf), leaf.id), []).append(leaf)
+            for index, arm in enumerate(self._arms()):
+                for leaf in leaves(arm):
+                    if isinstance(leaf, ChildLeaf | CallLeaf) and leaf.ready is None:
+                        self._started.setdefault((type(leaf), leaf.id), []).append((index, leaf))
             self._missing = missing(self.node)
         found = self._started.pop((kind, number), [])
         if self._missing:
             self._missing -= len(found)
-        return found
+        self._changed += [index for index, _ in found]
+        return [leaf for _, leaf in found]
+
+    def encode(self) -> bytes:
+        """The JSON of `node`, after what `ended` gave was changed: of a large gather, only that is written anew."""
+        arms = self._arms()
+        if not isinstance(self.node, GatherNode) or len(arms) < LARGE:
+            return encode_node(self.node)
+        if self._encoded is None:
+            self._encoded = [encode_node(arm) for arm in arms]
+        else:
+            for index in self._changed:
+                self._encoded[index] = encode_node(arms[index])
+        self._changed.clear()
+        before, after = encode_node(msgspec.structs.replace(self.node, arms=[])).split(b"[]")
+        return b"%b[%b]%b" % (before, b",".join(self._encoded), after)
+
+    def _arms(self) -> list[Node]:
+        return self.node.arms if isinstance(self.node, SelectNode | GatherNode) else [self.node]
 
     def fails(self) -> None:
         """One of the children or calls has failed: whether the wait is over may take an evaluation."""

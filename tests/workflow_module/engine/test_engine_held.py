@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from workflow_module import (
     Signal,
     WorkflowContext,
     WorkflowTimer,
+    armed,
     call,
     gather,
     select,
@@ -27,11 +29,22 @@ from workflow_module import (
     waiting,
     workflow,
 )
-from workflow_module.armed import Facts, Node, SelectNode, SignalLeaf, TimerLeaf, evaluate
+from workflow_module.armed import (
+    CallLeaf,
+    ChildLeaf,
+    Facts,
+    GatherNode,
+    Node,
+    SelectNode,
+    SignalLeaf,
+    TimerLeaf,
+    encode_node,
+    evaluate,
+)
 from workflow_module.engine import engine_of
 from workflow_module.inbox import Incoming
 from workflow_module.outcome import Value
-from workflow_module.waiting import UNDECIDED, Held, Waiting
+from workflow_module.waiting import LARGE, UNDECIDED, Held, Waiting
 
 
 @workflow
@@ -425,6 +438,21 @@ def test_flat_waits_do_decide_what_happens_most() -> None:
     assert not decides(node, 3, False, bid)
     assert not decides(node, 3, True, None)
     assert not decides(SelectNode([TimerLeaf("end", 3, 1)]), 2, False, None)
+
+
+@pytest.mark.parametrize("exceptions", [False, True])
+@pytest.mark.parametrize("count", [LARGE - 1, LARGE, 3 * LARGE])
+def test_the_json_of_a_gather_is_that_of_all_its_arms_whichever_have_ended(count: int, exceptions: bool) -> None:
+    arms: list[Node] = [CallLeaf(n, "ask") if n % 3 else ChildLeaf(n, "child", own=True) for n in range(count)]
+    arms[5] = SelectNode([ChildLeaf(count, "child", own=False), TimerLeaf(None, 5)])
+    arms[7] = ChildLeaf(9, "child", own=False)  # the same as arm 9
+    wait = Waiting(GatherNode(arms, exceptions))
+    for number in random.Random(count).sample(range(count + 1), count + 1):
+        for kind in (CallLeaf, ChildLeaf):
+            for leaf in wait.ended(kind, number):
+                leaf.ready, leaf.value = number, f'"{number}"'
+        assert wait.encode() == encode_node(wait.node)
+    assert all(leaf.ready is not None for leaf in armed.leaves(wait.node) if isinstance(leaf, CallLeaf | ChildLeaf))
 
 
 def test_a_library_and_its_game_each_find_the_engine_of_the_database_that_runs() -> None:

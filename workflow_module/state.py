@@ -44,6 +44,7 @@ class FrameCodec:
         self.has_mutable = (init is not None and init.walk is not None) or any(p.walks for p in self.points.values())
         self.init_is_fixed = init is not None and init.walk is None and init.unpack is None
         """Whether an init, as read from a state, can be written again as it is."""
+        self.init_keeps = init.keeps if init is not None and self.init_is_fixed else None
 
     def pack(self, frame: Any, stored_init: Any = UNSET) -> list[tuple[str, Any]] | None:
         """Make the frame's variables what msgspec is to encode. Raises `StateError`.
@@ -52,9 +53,13 @@ class FrameCodec:
         comes back are the variables to put back to get the very frame that `unpack` would give; None if that is not
         to be had so.
         """
-        before: list[tuple[str, Any]] | None = [] if self.init_is_fixed or self.init_codec is None else None
-        if self.init_codec is not None and frame._wf_init is not stored_init:
-            frame._wf_init = self.init_codec.pack(frame._wf_init, "init")
+        before: list[tuple[str, Any]] | None = []
+        if self.init_codec is not None:
+            init = frame._wf_init
+            if init is not stored_init:
+                frame._wf_init = self.init_codec.pack(init, "init")
+            if self.init_keeps is None or (init is not stored_init and not self.init_keeps(init)):
+                before = None
         for identifier, name, codec, exact in self.points[frame._wf_at].packs:
             value = getattr(frame, identifier)
             if type(value) is not exact and value is not UNSET:

@@ -10,6 +10,7 @@ from workflow_module.errors import StateError
 
 Pack: TypeAlias = Callable[[Any, str], Any]
 Unpack: TypeAlias = Callable[[Any], Any]
+Keeps: TypeAlias = Callable[[Any], bool]
 Walk: TypeAlias = Callable[[Any, str, dict[int, tuple[str, Any]]], None]
 
 
@@ -36,7 +37,7 @@ class Codec:
     kinds: frozenset[str]
     classes: tuple[type, ...]
     exact: type | None = None
-    keeps: Callable[[Any], bool] | None = None
+    keeps: Keeps | None = None
 
 
 def always(_value: object) -> bool:

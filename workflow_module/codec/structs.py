@@ -10,7 +10,7 @@ from typing import Any, get_origin
 
 import msgspec
 
-from .base import Codec, Unstorable, bad_value, codec_for, type_name, visit
+from .base import Codec, Keeps, Unstorable, always, bad_value, codec_for, type_name, visit
 
 _in_progress: dict[Any, list[bool]] = {}  # recursive types: whether the inner use was met
 
@@ -79,7 +79,8 @@ def _build(annotation: Any) -> Codec:
     walk_or_none = walk if walks or not frozen else None
     kind = frozenset({"array" if cls.__struct_config__.array_like else "object"})
     if not converts:
-        return Codec(annotation, check, None, walk_or_none, kind, (cls,))
+        keeps = None if walk_or_none is not None or recursive else _keeps(cls, codecs)
+        return Codec(annotation, check, None, walk_or_none, kind, (cls,), keeps=keeps)
     mirror = _mirror(cls, fields, codecs)
 
     def pack(value: Any, path: str) -> Any:
@@ -96,6 +97,20 @@ def _build(annotation: Any) -> Codec:
         return cls(**values)
 
     return Codec(mirror, pack, unpack, walk_or_none, kind, (cls,))
+
+
+def _keeps(cls: type, codecs: list[tuple[str, Codec]]) -> Keeps | None:
+    """For an immutable Struct of these fields that is stored as itself."""
+    if hasattr(cls, "__post_init__"):  # it runs again when one is read
+        return None
+    parts = [(field, codec.keeps) for field, codec in codecs if codec.keeps is not always]
+    if not parts:
+        return always
+
+    def keeps(value: Any) -> bool:
+        return all(keeps_part is not None and keeps_part(getattr(value, field)) for field, keeps_part in parts)
+
+    return None if any(keeps_part is None for _, keeps_part in parts) else keeps
 
 
 def _mirror(cls: Any, fields: tuple[Any, ...], codecs: list[tuple[str, Codec]]) -> Any:

@@ -99,6 +99,12 @@ def test_a_value_of_its_declared_type_comes_back_exactly(annotation: str, expres
         ("datetime | None", "ctx.now", True),
         ("datetime", "datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=1), 'noon'))", False),
         ("datetime | None", "datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=1), 'noon'))", False),
+        ("Pair", "Pair(1, 2)", True),
+        ("Pair | None", "Pair(1, 2)", True),
+        ("Ping", "Ping(5)", True),
+        ("Moment", "Moment(ctx.now)", True),
+        ("Moment", "Moment(datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=1), 'noon')))", False),
+        ("Counted", "Counted(1)", False),
         ("list[int]", "[1]", False),
         ("Bag", "Bag([1, 2], 3)", False),
     ],
@@ -108,7 +114,14 @@ def test_a_frame_of_plain_values_can_be_kept_in_place_of_its_state(
 ) -> None:
     names = define(
         f"""
+        import msgspec
         from datetime import timezone
+        class Moment(Struct):
+            at: datetime
+        class Counted(Struct):
+            n: int
+            def __post_init__(self) -> None:
+                msgspec.structs.force_setattr(self, "n", self.n + 1)
 
         @workflow
         async def program(ctx: WorkflowContext) -> str:
@@ -125,6 +138,26 @@ def test_a_frame_of_plain_values_can_be_kept_in_place_of_its_state(
     for frame in (outcome.frame, outcome.frame, None):  # a step does not change it
         result = program.resume(Context(), outcome.state, Value(None), frame).result
         assert result == program.resume(Context(), outcome.state, Value(None)).result
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_frame_is_not_kept_when_its_init_may_be_read_as_another(kept: bool) -> None:
+    counts = "def __post_init__(self) -> None:\n                msgspec.structs.force_setattr(self, 'n', self.n + 1)"
+    names = define(
+        f"""
+        import msgspec
+        class Init(Struct):
+            n: int
+            {"" if kept else counts}
+
+        @workflow
+        async def program(ctx: WorkflowContext, init: Init) -> int:
+            await sleep(SECOND)
+            return init.n
+        """
+    )
+    outcome = names["program"].start(Context(), names["Init"](1))
+    assert (outcome.frame is not None) == kept
 
 
 def test_a_frame_of_other_code_is_not_taken_for_ones_own() -> None:

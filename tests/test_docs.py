@@ -3,7 +3,8 @@
 Python blocks of one file share their names, in order, and run as the main program. The files that they make lie in one
 directory for all pages, as they do for a reader. A line `print(...)  # text` must print that text (up to ` ...` at
 its end). A console block with `$ gamedb ...` must show what the command shows when it runs in the repository (up to a
-line `...`). A block after the line `<!-- not run -->` is left alone.
+line `...`). A block after the line `<!-- not run -->` is left alone, and so is one after `<!-- file: NAME -->`:
+tests/test_guides.py looks at those.
 
 Docstrings are documentation, too: whatever is public has one, and what they show is so. Their Python finds the public
 names of the packages without importing them.
@@ -14,10 +15,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import linecache
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -36,7 +35,10 @@ from gamedb.cli import app
 ROOT = Path(__file__).parent.parent
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *REFERENCE]
-BLOCK = re.compile(r"^(?P<skip><!-- not run -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?P<mark><!-- (?:not run|file: (?P<file>\S+)) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Block(NamedTuple):
@@ -48,7 +50,7 @@ def blocks(text: str, language: str) -> list[Block]:
     return [
         Block(text.count("\n", 0, found.start("text")), found["text"])
         for found in BLOCK.finditer(text)
-        if found["language"] == language and not found["skip"]
+        if found["language"] == language and not found["mark"]
     ]
 
 
@@ -107,25 +109,6 @@ def assert_python_is_true(
         for text, line in zip(promised, printed, strict=False)
     ]
     assert shown == promised
-
-
-def test_the_first_program_runs_again_and_again_and_its_commands_work(tmp_path: Path) -> None:
-    page = (ROOT / "README.md").read_text()
-    (tmp_path / "arena.py").write_text(blocks(page, "python")[0].text)
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert run("arena.py") == "Player(id=1, name='ann', hp=70)\n"
-    assert run("arena.py") in ("Player(id=1, name='ann', hp=40)\n", "Player(id=1, name='ann', hp=41)\n")
-    commands = re.findall(r"`gamedb ([^`]* arena:module[^`]*)`", page)
-    assert len(commands) == 2
-    for command in commands:
-        assert "arena" in run("-m", "gamedb", *shlex.split(command))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p.read_text(), "console")], ids=ids)
@@ -217,10 +200,3 @@ def test_code_of_docstrings_runs_and_prints_what_it_says(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_python_is_true(path, docstrings()[path], names_of_packages(), tmp_path, monkeypatch, capsys)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=ids)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from gamedb.cli import token
+from gamedb.cli.backup import backup
 from gamedb.cli.call import NegativeNumbers, call
 from gamedb.cli.check import check
 from gamedb.cli.describe import describe
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (init, start, dev, call, sql, logs, worker, describe, check, generate):
+for _command in (init, start, dev, call, sql, logs, worker, backup, describe, check, generate):
     app.command(cls=NegativeNumbers if _command is call else None, help=help_text(_command))(_command)
 app.add_typer(token.app, name="token", help="The owner's token, new identities, new signing keys.")
 

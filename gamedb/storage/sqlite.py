@@ -142,7 +142,7 @@ def check_file(path: str) -> None:
     """`ForeignFile` unless this is a sound database of ours; nothing is written."""
     _check_directory(path)
     if _inode(path) not in _open_here:  # POSIX: closing a file drops the locks that the process holds on it
-        _check_header(path)
+        check_header(path)
     try:
         with closing(read_only(path)) as connection:
             problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -160,7 +160,8 @@ def _check_directory(path: str) -> None:
         raise ForeignFile(f"{path} is a directory, not a database file; give a file name in it")
 
 
-def _check_header(path: str) -> None:
+def check_header(path: str) -> None:
+    """`ForeignFile` unless this begins like a database of ours; `StorageError` when it is of a newer gamedb."""
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)

@@ -7,6 +7,7 @@ Transactions are written in order and whole. After the first failed write nothin
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -20,6 +21,8 @@ from gamedb.storage.storage import Storage
 RowChanges = Sequence[tuple[str, Sequence[tuple[Any, Row | None, Row | None]]]]
 """Table names with (key, row before, row after) of the changed rows; None where there is none."""
 DurableCallback = Callable[[WriteFailed | None], None]
+
+_log: Final = logging.getLogger("gamedb.storage")
 
 LINGER_SECONDS: Final = 0.02
 """How long changes gather before a write while nobody waits for it."""
@@ -218,5 +221,6 @@ class Writer:
             waiting = [callback for _, callback in self._callbacks]
             self._callbacks.clear()
             self._progress.notify_all()
+        _log.critical("%s", failure)  # once, and at once: who calls next may come much later, or never
         for callback in waiting:
             callback(failure)

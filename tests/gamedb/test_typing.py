@@ -16,10 +16,14 @@ def test_games_type_check_and_mistakes_are_found(tmp_path: Path, monkeypatch: py
     file = HERE / "typed_game.py"
     cache = str(HERE.parents[1] / ".mypy_cache" / "tests")
     options = ["--strict", "--config-file=", "--no-error-summary", "--follow-imports=silent", "--cache-dir", cache]
-    readme = (HERE.parents[1] / "README.md").read_text()
-    first = tmp_path / "arena.py"  # the first program that somebody types
-    first.write_text(readme.partition("```python\n")[2].partition("```\n")[0])
-    out, err, _ = api.run([*options, str(file), str(first)])
+    firsts = []  # the first programs that somebody types
+    for page, name in (("README.md", "buff.py"), ("docs/tables-and-reducers.md", "arena.py")):
+        text = (HERE.parents[1] / page).read_text().partition(f"<!-- file: {name} -->\n```python\n")[2]
+        first = tmp_path / name
+        first.write_text(text.partition("```\n")[0])
+        assert first.stat().st_size
+        firsts.append(str(first))
+    out, err, _ = api.run([*options, str(file), *firsts])
     assert err == ""
     found: dict[int, list[str]] = {}
     for line in out.splitlines():

@@ -163,6 +163,20 @@ def test_after_a_failed_write_nothing_is_confirmed_or_written(writer: Writer, sl
         writer.flush()
 
 
+def test_a_failed_write_is_logged_when_it_fails_and_once(
+    writer: Writer, slow: SlowStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow.failure = WriteFailed("arena.db: writing failed (database or disk is full)")
+    slow.let.release()
+    writer.submit(1, change(1, 1))
+    for _ in range(2):
+        with pytest.raises(WriteFailed):
+            writer.flush(timeout=PATIENCE)
+    assert [(record.name, record.levelname, record.message) for record in caplog.records] == [
+        ("gamedb.storage", "CRITICAL", "arena.db: writing failed (database or disk is full)")
+    ]
+
+
 def test_an_unexpected_error_is_a_failed_write_as_well(writer: Writer, slow: SlowStorage) -> None:
     slow.failure = MemoryError("none left")
     slow.let.release()

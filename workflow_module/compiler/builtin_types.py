@@ -178,9 +178,7 @@ def _arithmetic(function: Any, args: list[Any]) -> Any:
         return UNKNOWN
     if function is abs:
         return int if args[0] is bool else args[0]
-    if function is round:
-        return int if len(args) == 1 else args[0]
-    return UNKNOWN
+    return int if len(args) == 1 else args[0]  # round
 
 
 def _all(names: str, found: Any) -> dict[str, Any]:

@@ -93,8 +93,10 @@ class Types:
     def _Name(self, node: ast.Name) -> Any:
         if node.id in self.variables:
             return self.variables[node.id]
-        declared = self.names.get("__annotations__", {}).get(node.id)
-        if declared is not None and node.id not in self.local_names and not isinstance(declared, str):
+        declared = self.names.get("__annotations__", {}).get(node.id, UNKNOWN)
+        if isinstance(declared, str):  # in a module with `from __future__ import annotations`
+            declared = self.annotation(ast.Constant(declared))
+        if declared not in (UNKNOWN, typing.Final, typing.TypeAlias) and node.id not in self.local_names:
             args = get_args(declared)
             return args[0] if get_origin(declared) is typing.Final and args else declared
         found = self.resolve(node)

@@ -49,8 +49,9 @@ def _binary(operator: str, left: Any, right: Any) -> Any:
         other = right if left in NUMBERS else left
         if other in (str, bytes) or get_origin(other) is list:
             return other
-        inside = element(other) if get_origin(other) is tuple else UNKNOWN
-        return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
+        if get_origin(other) is tuple:
+            inside = element(other)
+            return UNKNOWN if inside is UNKNOWN else TUPLE[inside, ...]
     origins = (get_origin(left), get_origin(right))
     if operator == "Add" and origins == (list, list):
         return of_items(list, join([element(left), element(right)]))
@@ -85,7 +86,8 @@ def _overloaded(operator: str, left: Any, right: Any) -> Any:
         "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "Mod": "mod",
         "BitOr": "or", "BitAnd": "and", "BitXor": "xor", "Pow": "pow", "MatMult": "matmul",
     }.get(operator)  # fmt: skip
-    for owner, prefix in ((left, "__"), (right, "__r")):
+    reflected = (right, "__r")
+    for owner, prefix in (reflected,) if left in NUMBERS else ((left, "__"), reflected):
         function = getattr(get_origin(owner) or owner, f"{prefix}{method}__", None)
         if function is not None:
             found = return_type(function)

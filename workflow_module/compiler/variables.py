@@ -108,7 +108,7 @@ def _contributions(nodes: Sequence[ast.AST], types: Types) -> dict[str, list[Any
             for item in node.items:
                 if item.optional_vars is not None:
                     types.bind(item.optional_vars, _entered(types, item.context_expr), into)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, ast.ExceptHandler) and node.name and node.type:
             into[node.name] = _handled(types, node.type)
         elif isinstance(node, ast.Match):
             subject = types.of(node.subject)
@@ -134,9 +134,7 @@ def _entered(types: Types, context: ast.expr) -> Any:
     return return_type(function) if function is not None else UNKNOWN
 
 
-def _handled(types: Types, node: ast.expr | None) -> Any:
-    if node is None:
-        return BaseException
+def _handled(types: Types, node: ast.expr) -> Any:
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     found = [types.known(part) for part in parts]
     flat: list[Any] = []

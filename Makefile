@@ -25,6 +25,10 @@ CONSOLE := client_ts/console
 BUILT_CONSOLE := gamedb/console/index.html
 # More arguments for pytest: `make test ARGS="-k schedule -x"`.
 ARGS ?=
+# How many processes share the tests of Python in `make test`.
+JOBS ?= 2
+# `make test COVERAGE=1` also measures what the tests cover, says so, and fails below the limits (tests/coverage_report.py).
+COVERAGE ?=
 
 .PHONY: help run demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash soak bench clean
 
@@ -51,8 +55,9 @@ console-test: .venv/.ready $(BUILT_CONSOLE) ## Test the console in a browser (Ch
 wheel: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Build the wheel, with the arena's page and the console, into dist/
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
-test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with ARGS, those of Python that they choose
-	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) tests/all.sh)
+test: .venv/.ready $(if $(ARGS),,$(PAGE)/dist/index.html $(BUILT_CONSOLE)) ## Run all tests; with COVERAGE=1, measure what they cover; with ARGS, run those of Python that they choose
+	$(if $(and $(ARGS),$(COVERAGE)),$(error COVERAGE measures all tests; leave out ARGS))
+	@$(if $(ARGS),$(PY) -m pytest $(ARGS),MAKE=$(MAKE) PY=$(PY) JOBS='$(JOBS)' COVERAGE='$(COVERAGE)' tests/all.sh)
 
 sdk: .venv/.ready client_ts/node_modules/.ready ## Run the tests with the official TypeScript SDK
 	@cd client_ts && npm test --silent
@@ -92,7 +97,7 @@ bench: .venv/.ready ## Run the benchmarks; JSON lines go to stdout
 	done; if [ $$found = 0 ]; then echo "there are no benchmarks yet"; fi
 
 clean: ## Remove what was built; data/ stays
-	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist $(CONSOLE)/node_modules gamedb/console client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage *.egg-info
+	@rm -rf .venv $(PAGE)/node_modules $(PAGE)/dist $(CONSOLE)/node_modules gamedb/console client_ts/node_modules client_ts/dist client_ts/tests/sdk/generated build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment: made once, and again brought up to date when pyproject.toml changes.

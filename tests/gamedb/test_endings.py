@@ -31,7 +31,7 @@ from gamedb import (
     u64,
 )
 
-TIMEOUT = 20
+TIMEOUT = 60  # seconds; of what does not come, on a machine that is busy as well
 SECOND = timedelta(seconds=1)
 
 

@@ -95,7 +95,9 @@ def _authenticator(data_dir: Path | None, issuers: Iterable[TrustedIssuer]) -> A
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"the data directory {data_dir} cannot be made: {error.strerror}") from None
+        raise StorageError(
+            f"the data directory {data_dir} cannot be made: {error.strerror}; make it for this user, or choose another"
+        ) from None
     return Authenticator(Keys(data_dir / KEYS), issuers=issuers)
 
 

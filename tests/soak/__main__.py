@@ -72,7 +72,11 @@ def main() -> int:
     data.mkdir(parents=True, exist_ok=True)
     soak = Soak(data, seed, arguments.minutes * 60)
     print(f"seed {seed}, data in {data}", file=sys.stderr)
-    asyncio.run(soak.run())
+    try:
+        asyncio.run(soak.run())
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        print(f"ended from outside; the data is kept in {data}", file=sys.stderr)
+        return 130
     print(summary(soak))
     print(json_line(soak))
     if soak.report.faults:

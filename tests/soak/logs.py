@@ -12,7 +12,7 @@ from tests.soak.game import ON_PURPOSE
 from tests.soak.report import Report
 
 RECORD: Final = re.compile(r"^\d\d:\d\d:\d\d (DEBUG|INFO|WARNING|ERROR|CRITICAL) ", re.MULTILINE)
-TROUBLE: Final = re.compile(r"Traceback|Exception ignored|was never|ResourceWarning|Fatal Python error")
+TROUBLE: Final = re.compile(r"Traceback \(most recent|Exception ignored|was never|ResourceWarning|Fatal Python error")
 EXPECTED: Final = (
     ON_PURPOSE,
     r"was closed: 1008 too slow",
@@ -30,7 +30,7 @@ def look_at_log(log: Path, report: Report) -> None:
         if level in ("ERROR", "CRITICAL") or TROUBLE.search(text):
             report.fault(f"{level} in a log: {shape(text)}", f"{log}:\n{text}")
         elif level == "WARNING":
-            report.counts[f"warning: {shape(text)}"] += 1
+            report.counts[f"warning: {shape(text.splitlines()[0])}"] += 1
 
 
 def records(text: str) -> Iterator[tuple[str, str]]:

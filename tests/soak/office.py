@@ -33,7 +33,8 @@ class Office:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._client = httpx.AsyncClient(timeout=TIMEOUT_SECONDS)
+        unkept = httpx.Limits(max_keepalive_connections=0)  # the server may close a kept one just as it is used again
+        self._client = httpx.AsyncClient(timeout=TIMEOUT_SECONDS, limits=unkept)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -29,6 +30,9 @@ DOWN_SECONDS_MAX: Final = 1.5
 STALLED_SECONDS_MAX: Final = 45.0
 """So long the server may confirm nothing while it is up."""
 
+PARKED: Final = "SELECT id FROM workflow WHERE status = 'Failed'"
+UNDER_WAY: Final = "SELECT id FROM workflow WHERE status = 'Suspended' AND workflow_type = 'errand'"
+
 
 class Soak:
     """One run on a data directory, which it leaves as it is."""
@@ -46,6 +50,8 @@ class Soak:
         self._crowd = Crowd(self._scene)
         self._is_deploying = False
         """Whether the worker is about to see that the server has another version, and to end."""
+        self._moved = (0, 0.0)
+        """How many gifts were confirmed when that had last become more, and when that was."""
         self._durable = 0.0
         """The last transaction of which we know that it was on disk."""
 
@@ -58,12 +64,15 @@ class Soak:
         """Until the time is over; what was found is in the report."""
         watching = _Complaints(self.report)
         logging.getLogger("gamedb.client").addHandler(watching)
-        scene = self._scene
+        scene, task = self._scene, asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # its children must not live on
         try:
             await self._start()
             await checks.learn(scene)
             self._crowd.enter()
-            looking = [asyncio.create_task(each) for each in (self._look(), self._operate(), self._say())]
+            looks = ((LOOK_SECONDS, self._look), (LOOK_SECONDS, self._operate), (SAY_SECONDS, self._say))
+            looking = [asyncio.create_task(self._every(*look)) for look in looks]
             try:
                 for deed in self.plan:
                     await asyncio.sleep(max(0.0, deed.at_seconds - self.report.seconds))
@@ -72,7 +81,9 @@ class Soak:
                 await asyncio.sleep(max(0.0, self.seconds - self.report.seconds))
                 await self._empty()
             finally:
-                await self._end(looking)
+                for task in looking:
+                    task.cancel()
+                await asyncio.gather(*looking, return_exceptions=True)
             await scene.server.stop()
             self.usage.judge()
         except Exception:
@@ -83,14 +94,6 @@ class Soak:
             await scene.server.kill()
             await scene.office.close()
             logging.getLogger("gamedb.client").removeHandler(watching)
-
-    async def _end(self, looking: list[asyncio.Task[None]]) -> None:
-        """These go on for ever, unless something was wrong with them."""
-        for task in looking:
-            task.cancel()
-        for error in await asyncio.gather(*looking, return_exceptions=True):
-            if isinstance(error, Exception):
-                self.report.fault("the soak did not look any more", "".join(traceback.format_exception(error)))
 
     # --- deeds
 
@@ -178,70 +181,63 @@ class Soak:
 
     # --- all the time
 
+    async def _every(self, seconds: float, look: Callable[[], Awaitable[None]]) -> None:
+        """Again and again, whatever comes of it. A server that is ended in that moment gives no answer."""
+        server = self._scene.server
+        while True:
+            await asyncio.sleep(seconds)
+            life = server.lives
+            try:
+                await look()
+            except Exception as error:
+                is_gone = not server.serving or server.lives != life
+                if not (is_gone and isinstance(error, httpx.TransportError | Refused)):
+                    self.report.fault(f"{look.__name__} failed", traceback.format_exc())
+
     async def _look(self) -> None:
         """What must hold while everything goes on."""
-        scene, stalled, before = self._scene, 0.0, 0
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            await scene.server.look()
-            if not self._is_deploying:
-                await scene.worker.look()
-            self._crowd.look()
-            confirmed = self.report.counts["confirmed gifts"]
-            is_moving = confirmed > before or not scene.server.serving or not self._crowd.is_here
-            stalled, before = 0.0 if is_moving else stalled + LOOK_SECONDS, confirmed
-            self.report.expect(stalled < STALLED_SECONDS_MAX, "stalled", f"nothing was confirmed for {stalled:.0f} s")
-            if scene.server.serving:
-                self._sample()
-                with _server_may_die(scene.server):
-                    metrics = await scene.office.metrics()
-                    behind = metrics.of("gamedb_durable_transactions_behind")
-                    self._durable = metrics.of("gamedb_transactions_total") - behind
-                    await checks.check_world(scene)
+        scene = self._scene
+        await scene.server.look()
+        if not self._is_deploying:
+            await scene.worker.look()
+        self._crowd.look()
+        self._look_for_movement()
+        if scene.server.serving:
+            self._sample()
+            metrics = await scene.office.metrics()
+            behind = metrics.of("gamedb_durable_transactions_behind")
+            self._durable = metrics.of("gamedb_transactions_total") - behind
+            await checks.check_world(scene)
+
+    def _look_for_movement(self) -> None:
+        confirmed, now = self.report.counts["confirmed gifts"], self.report.seconds
+        if confirmed > self._moved[0] or not self._scene.server.serving or not self._crowd.is_here:
+            self._moved = (confirmed, now)
+        still = now - self._moved[1]
+        self.report.expect(still < STALLED_SECONDS_MAX, "stalled", f"nothing was confirmed for {still:.0f} s")
 
     async def _operate(self) -> None:
         """An operator: what was parked goes on, and now and then an errand is cancelled."""
         office = self._scene.office
-        parked = "SELECT id FROM workflow WHERE status = 'Failed'"
-        waiting = "SELECT id FROM workflow WHERE status = 'Suspended' AND workflow_type = 'errand'"
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            with _server_may_die(self._scene.server):
-                for function, query, part in (("resume", parked, 1.0), ("cancel", waiting, 0.1)):
-                    for (workflow_id,) in await office.sql(query):
-                        if self._rng.random() < part:
-                            with contextlib.suppress(Refused):  # it has ended meanwhile
-                                await office.call(f"workflow_{function}", workflow_id)
-                                self.report.counts[f"{function} by the operator"] += 1
+        for function, query, part in (("resume", PARKED, 1.0), ("cancel", UNDER_WAY, 0.1)):
+            for (workflow_id,) in await office.sql(query) if self._scene.server.serving else ():
+                if self._rng.random() < part:
+                    with contextlib.suppress(Refused):  # it has ended meanwhile
+                        await office.call(f"workflow_{function}", workflow_id)
+                        self.report.counts[f"{function} by the operator"] += 1
 
     async def _say(self) -> None:
-        while True:
-            await asyncio.sleep(SAY_SECONDS)
-            counts, last = self.report.counts, self.usage.last
-            self.report.say(
-                f"life {self._scene.server.lives}, {self._scene.server.age:.0f} s old: {counts['confirmed gifts']}"
-                f" gifts confirmed, {counts['other deeds']} other deeds, {counts['visits']} visits;"
-                f" {last.memory_mb:.0f} MB, {last.files} files, {last.threads} threads,"
-                f" WAL {last.wal_mb:.1f} MB; {len(self.report.faults)} faults"
-            )
+        counts, last = self.report.counts, self.usage.last
+        self.report.say(
+            f"life {self._scene.server.lives}, {self._scene.server.age:.0f} s old: {counts['confirmed gifts']}"
+            f" gifts confirmed, {counts['other deeds']} other deeds, {counts['visits']} visits;"
+            f" {last.memory_mb:.0f} MB, {last.files} files, {last.threads} threads,"
+            f" WAL {last.wal_mb:.1f} MB; {len(self.report.faults)} faults"
+        )
 
     def _sample(self, *, empty: bool = False) -> None:
         server = self._scene.server
         self.usage.take(server.pid, server.lives, server.age, empty=empty)
-
-
-@contextlib.contextmanager
-def _server_may_die(server: Server) -> Iterator[None]:
-    """What is asked of a server that is ended in that moment gets no answer, or a refusal."""
-    life = server.lives
-    try:
-        yield
-    except httpx.TransportError:
-        if server.serving and server.lives == life:
-            raise
-    except Refused as refused:
-        if refused.status != 503:
-            raise
 
 
 class _Complaints(logging.Handler):

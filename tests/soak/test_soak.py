@@ -61,6 +61,7 @@ def test_a_log_may_have_what_is_expected_and_nothing_else(tmp_path: Path) -> Non
         "12:00:00 ERROR   gamedb.soak: workflow 1 (errand) failed:\nTraceback (most recent call last):\n"
         "RuntimeError: fails on purpose\n"
         "12:00:01 WARNING uvicorn.error: Invalid HTTP request received.\n"
+        "12:00:01 WARNING gamedb.soak: give has been running:\n  te = TracebackException(type(value))\n"
     )
     report = Report()
     look_at_log(log, report)

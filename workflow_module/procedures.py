@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Final, ParamSpec, overload
 
 import msgspec
 
-from gamedb import ProcedureContext, ReducerContext, UnknownName
+from gamedb import DatabaseClosed, ProcedureContext, ReducerContext, StorageError, UnknownName
 
 from .codec import decode, encode
 from .definition import procedure_result
@@ -138,9 +138,13 @@ class Procedures:
         unwanted = asyncio.Event()
 
         def look() -> None:
-            with ctx.transaction() as tx:  # whoever wants to drop the call may still be rolled back
-                if self._engine.pending(tx, scheduled.id, scheduled.attempt) is None:
-                    unwanted.set()
+            try:
+                with ctx.transaction() as tx:  # whoever wants to drop the call may still be rolled back
+                    wanted = self._engine.pending(tx, scheduled.id, scheduled.attempt) is not None
+            except (DatabaseClosed, StorageError):  # nothing that comes of it could be kept
+                wanted = False
+            if not wanted:
+                unwanted.set()
 
         self._engine.attempts[scheduled.id] = lambda: loop.call_soon_threadsafe(look)
         try:

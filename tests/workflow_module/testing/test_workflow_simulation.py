@@ -243,3 +243,13 @@ def test_all_kinds_of_events_can_happen(events: list[Any]) -> None:
             event.apply(sim, wf)
         sim.advance(60)
         assert sim.ended(wf)
+
+
+def test_an_attempt_that_is_dropped_while_nothing_can_be_written_ends_quietly(sim: WorkflowSimulation) -> None:
+    wf = sim.start(shop, Order(item="sword"))
+    sim.flush()
+    sim.fail_disk()
+    sim.cancel(wf)  # whoever runs the attempt looks whether it is still wanted
+    sim.advance(60)
+    sim.crash()
+    assert sim.finish(wf) == "[paid 0 for sword]"

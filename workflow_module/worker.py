@@ -48,8 +48,23 @@ class ResultTooLarge(Exception):
     """A result that is not told to the server; keep large things elsewhere, and return where they are."""
 
 
-class WorkerContext(StepContext):
+class RemoteContext(StepContext):
     """A `StepContext` where there is no database at hand."""
+
+    __slots__ = ()
+
+    def transaction(self) -> AbstractContextManager[ReducerContext]:
+        raise TransactionError(
+            f"{self.name} runs in a worker, away from the database, and cannot open a transaction there; "
+            "put what it writes into a reducer, and call that: await ctx.call(reducer, ...)"
+        )
+
+    async def durable(self) -> None:
+        """All that a worker hears of is on disk."""
+
+
+class WorkerContext(RemoteContext):
+    """That of a real worker."""
 
     __slots__ = ("_functions", "_job", "_log")
 
@@ -61,15 +76,6 @@ class WorkerContext(StepContext):
         self.sender = job.client.identity or Identity(bytes(32))
         self.connection_id = job.client.connection_id
         self.begin(pending, unwanted)
-
-    def transaction(self) -> AbstractContextManager[ReducerContext]:
-        raise TransactionError(
-            f"{self.name} runs in a worker, away from the database, and cannot open a transaction there; "
-            "put what it writes into a reducer, and call that: await ctx.call(reducer, ...)"
-        )
-
-    async def durable(self) -> None:
-        """All that a worker hears of is on disk."""
 
     async def call(self, reducer: Any, /, *args: Any, **kwargs: Any) -> None:
         """Call a reducer of the game, as the operator whose token the worker has."""

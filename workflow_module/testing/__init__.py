@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from .fakes import Fake, FakeCall
 from .simulation import WorkflowSimulation
+from .workers import WorkerDies
 
 if TYPE_CHECKING:
     from .events import WorkflowAction as WorkflowAction
     from .events import workflow_events as workflow_events
 
-__all__ = ["Fake", "FakeCall", "WorkflowSimulation"]
+__all__ = ["Fake", "FakeCall", "WorkerDies", "WorkflowSimulation"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from workflow_module.structs import Signal
 from workflow_module.surroundings import surroundings
 from workflow_module.tables import PendingProcedure, Workflow, WorkflowStatus, WorkflowTimer
 from workflow_module.testing.fakes import PAUSE_SECONDS_MAX, Fake, Simulated
+from workflow_module.testing.workers import SimulatedWorker
 from workflow_module.workflows import ENDED, Workflows
 
 InitT = TypeVar("InitT")
@@ -49,6 +50,10 @@ class WorkflowSimulation(Simulation):
         if self.lives == 1:
             self._simulated = Simulated(lambda: self.clock.micros() / 1_000_000)
             self.context.run(surroundings.set, self._simulated)
+            self._worker = SimulatedWorker(self, self._simulated.fakes)
+            self._works = False
+        elif self._works:
+            self._worker.opened()
 
     # --- what can be done
 
@@ -106,6 +111,8 @@ class WorkflowSimulation(Simulation):
         An outcome is a value to return, an exception to raise, or a function (sync or async) that gets what the
         procedure would. Of several, each attempt takes the next, and the last one stays. `delay` is in simulated
         time, as are the attempts' timeouts. What comes back lists the attempts in `calls`.
+
+        A call with a queue is taken by a simulated worker, under leases; the outcome `WorkerDies` lets that die.
         """
         name = procedure if isinstance(procedure, str) else self._name(procedure)
         if name not in self.flows.engine.procedures:
@@ -114,7 +121,16 @@ class WorkflowSimulation(Simulation):
         if not outcomes:
             raise TypeError(f"fake({name}) needs an outcome: a value (None, too), an exception, or a function")
         fake = self._simulated.fakes[name] = Fake(outcomes, delay)
+        self._work()
         return fake
+
+    def _work(self) -> None:
+        """Let the worker look what there is for it now, and from now on."""
+        if not self._works:
+            self._works = True
+            self._worker.opened()
+        self._worker.wake()
+        self.settle()
 
     def complete(self, workflow_id: int, procedure: Callable[..., Any] | str, result: Any) -> None:
         """Answer a pending call of a workflow by hand: one that a worker elsewhere would run (`queue=`), say."""
@@ -142,6 +158,7 @@ class WorkflowSimulation(Simulation):
             return chance.choice((0.0, chance.uniform(0, PAUSE_SECONDS_MAX)))
 
         self._simulated.pause = None if seed is None else pause
+        self._worker.chance = seed
 
     def pending(self, workflow_id: int) -> list[PendingProcedure]:
         """The calls of a workflow that have not ended, in order."""
@@ -191,4 +208,6 @@ class WorkflowSimulation(Simulation):
         made = super().fresh(seed)
         for name, fake in self._simulated.fakes.items():
             made._simulated.fakes[name] = Fake(tuple(fake.outcomes), fake.delay_seconds)
+        if self._works:
+            made._work()
         return made

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from gamedb.errors import ConnectionLost
-from gamedb.testing.shrinking import shortened
+from gamedb.testing.decisions import Act, Decision, Die, Fail, Jitter, Pass, Slow, simpler
+from gamedb.testing.shrinking import shortened, simplified
 
 if TYPE_CHECKING:
     from gamedb.testing.simulation import Invariant, Simulation
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 SimT = TypeVar("SimT", bound="Simulation")
 
 DECISIONS_MAX: Final = 500
-"""How many decisions a run has at most; actors that are not done by then are not waited for."""
+"""How many decisions a run has at most."""
+ROUNDS_MAX: Final = 50
+"""How many steps actors that are not done by then may still take: those that take more are not waited for."""
 REPLAYS_MAX: Final = 300
 """How many shorter runs are tried before the shortest so far is shown."""
 PASS_SECONDS_MAX: Final = 3600.0
@@ -40,81 +43,6 @@ LATENCY_SECONDS_MAX: Final = 0.5
 
 Actor = Callable[[], Generator[Any, None, None]]
 Scenario = Callable[["Run[SimT]"], Any]
-
-
-class Act(msgspec.Struct, frozen=True, tag=True):
-    """An actor does its next step."""
-
-    actor: str
-    """The name of its function."""
-
-    def __str__(self) -> str:
-        return f"{self.actor} goes on"
-
-
-class Pass(msgspec.Struct, frozen=True, tag=True):
-    """Time passes; with `seconds=None`, until just when something is due."""
-
-    seconds: float | None
-    """How long."""
-
-    def __str__(self) -> str:
-        return "time passes until something is due" if self.seconds is None else f"{self.seconds:g} s pass"
-
-
-class Die(msgspec.Struct, frozen=True, tag=True):
-    """The process dies after so many more commits, and of those that nobody relies on, it loses at most so many."""
-
-    commits: int
-    """It dies after one more commit than this; -1: at once."""
-    lost: int
-    """Of the commits that only the disk could have kept, so many at most."""
-
-    def __str__(self) -> str:
-        when = "now" if self.commits < 0 else f"after {self.commits + 1} more commit(s)"
-        lost = f"{self.lost} commit(s) that nobody relied on" if self.lost else "nothing"
-        return f"the process dies {when}, and loses {lost}"
-
-
-class Fail(msgspec.Struct, frozen=True, tag=True):
-    """Writing to disk fails from now on. So long after it first has, the process is started again.
-
-    Of what was not written by then, at most `lost` commits are not there.
-    """
-
-    seconds: float
-    """How long after the failed write."""
-    lost: int
-    """Of what was not written, so many commits at most."""
-
-    def __str__(self) -> str:
-        lost = f"{self.lost} commit(s) that nobody relied on" if self.lost else "nothing"
-        return (
-            f"the next write to disk fails; {self.seconds:g} s later the process is started again, and has lost {lost}"
-        )
-
-
-class Slow(msgspec.Struct, frozen=True, tag=True):
-    """From now on the disk takes so long for each commit."""
-
-    seconds: float
-    """How long."""
-
-    def __str__(self) -> str:
-        return f"the disk takes {self.seconds:g} s from now on"
-
-
-class Jitter(msgspec.Struct, frozen=True, tag=True):
-    """From now on messages and procedures take random times."""
-
-    seed: str
-    """What the times come from."""
-
-    def __str__(self) -> str:
-        return "messages and procedures take random times from now on"
-
-
-Decision = Act | Pass | Die | Fail | Slow | Jitter
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -136,6 +64,8 @@ class Run(Generic[SimT]):
         """Chance of the scenario's own, the same for the same seed."""
         self.decisions: list[Decision] = []
         """What has been decided so far."""
+        self.left: list[str] = []
+        """The actors that were not done when the decisions were over."""
         self._actors: dict[str, Generator[Any, None, None]] = {}
         self._at_end: list[Invariant] = []
         self._lost = 0
@@ -228,6 +158,11 @@ class Run(Generic[SimT]):
         if sim.disk.failure is None:
             sim.disk.failing = None
         sim.disk.write()
+        self.left = self.waiting
+        for _ in range(ROUNDS_MAX):
+            for name in self.waiting:
+                self._act(name)
+                sim.check()
         sim.advance(linger_seconds)
         for check in self._at_end:
             if check(sim) is False:
@@ -259,6 +194,15 @@ class Failure(msgspec.Struct, frozen=True):
 
     error: BaseException
     decisions: list[Decision]
+    left: list[str]
+    """The actors that went on to their end after the decisions."""
+
+    def place(self, scenario: Any) -> str:
+        """Where it happened: in the file of the scenario if it was there at all."""
+        frames = list(traceback.extract_tb(self.error.__traceback__))
+        file = inspect.unwrap(scenario).__code__.co_filename if inspect.isfunction(scenario) else ""
+        frames = [frame for frame in frames if frame.filename == file] or frames
+        return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 class ExplorationFailed(AssertionError):
@@ -284,17 +228,17 @@ def explore(
     shrink: bool,
 ) -> Explored:
     """What `Simulation.explore` does."""
+    __tracebackhide__ = True  # pytest shows where it was called
     commits = deaths = failed_writes = count = 0
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         run, failure = _run(sim, scenario, invariants, seed, bounds, partial(_decide, seed=seed, bounds=bounds))
         count, commits, deaths = count + 1, commits + run.sim.commits, deaths + run.sim.lives - 1
         failed_writes += run.sim.disk.failures
         if failure is not None:
-            decisions, error = failure.decisions, failure.error
             if shrink:
-                decisions, error = _shrunk(sim, scenario, invariants, seed, bounds, failure)
-            text = _told(scenario, seed, bounds, decisions, error)
-            raise ExplorationFailed(seed, decisions, error, text) from error
+                failure = _shrunk(sim, scenario, invariants, seed, bounds, failure)
+            text = _told(scenario, seed, bounds, failure, shrink=shrink)
+            raise ExplorationFailed(seed, failure.decisions, failure.error, text) from failure.error
     return Explored(count, commits, deaths, failed_writes)
 
 
@@ -316,7 +260,7 @@ def _run(
         play(run)
         run.finish(bounds.linger_seconds)
     except Exception as error:
-        return run, Failure(error, run.decisions)
+        return run, Failure(error, run.decisions, run.left)
     finally:
         run.close()
         for log, level in zip(logs, levels, strict=True):
@@ -360,8 +304,10 @@ def _shrunk(
     seed: int,
     bounds: Bounds,
     failure: Failure,
-) -> tuple[list[Decision], BaseException]:
-    errors: dict[tuple[Decision, ...], BaseException] = {tuple(failure.decisions): failure.error}
+) -> Failure:
+    """The same failure in a shorter and simpler run."""
+    place = failure.place(scenario)
+    failures = {tuple(failure.decisions): failure}
 
     def fails(decisions: Sequence[Decision]) -> bool:
         def play(run: Run[SimT]) -> None:
@@ -369,26 +315,28 @@ def _shrunk(
                 run.apply(decision)
 
         _, found = _run(sim, scenario, invariants, seed, bounds, play)
-        if found is None or type(found.error) is not type(failure.error):
+        if found is None or type(found.error) is not type(failure.error) or found.place(scenario) != place:
             return False
-        errors[tuple(decisions)] = found.error
+        failures[tuple(decisions)] = found
         return True
 
     decisions = shortened(failure.decisions, fails, replays_max=REPLAYS_MAX)
-    return decisions, errors[tuple(decisions)]
+    return failures[tuple(simplified(decisions, simpler, fails))]
 
 
-def _told(scenario: Any, seed: int, bounds: Bounds, decisions: Sequence[Decision], error: BaseException) -> str:
+def _told(scenario: Any, seed: int, bounds: Bounds, failure: Failure, *, shrink: bool) -> str:
     name = getattr(scenario, "__name__", "scenario")
-    steps = [f"  {number}. {decision}" for number, decision in enumerate(decisions, 1)] or ["  (nothing happens)"]
-    where = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f"\n  at {where[0].filename}:{where[0].lineno}" if where else ""
+    what = str(failure.error).partition("\n")[0]  # pytest's view of an assertion has many lines, and stands above
+    steps = [f"  {number}. {decision}" for number, decision in enumerate(failure.decisions, 1)]
+    verb = "goes" if len(failure.left) == 1 else "go"
+    rest = f"{', '.join(failure.left)} {verb} on to the end, and " if failure.left else ""
     return "\n".join(
         [
-            f"{name} fails with seed {seed}: {type(error).__name__}: {error}{place}",
-            "the shortest run that was found:",
+            f"{name} fails with seed {seed}: {type(failure.error).__name__}: {what}".rstrip(": "),
+            f"  at {failure.place(scenario)}",
+            "the shortest run that was found:" if shrink else "the run:",
             *steps,
-            f"then {bounds.linger_seconds:g} s pass",
+            f"  {'then ' if steps else ''}{rest}{bounds.linger_seconds:g} s pass",
             f"repeat it with explore({name}, seeds=[{seed}])",
         ]
     )

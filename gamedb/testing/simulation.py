@@ -547,6 +547,8 @@ class Simulation:
         """
         from gamedb.testing.exploring import Bounds, explore
 
+        __tracebackhide__ = True
+
         bounds = Bounds(crashes=crashes, disk_errors=disk_errors, linger_seconds=_duration(linger).total_seconds())
         return explore(self, scenario, seeds=seeds, invariants=invariants, bounds=bounds, shrink=shrink)
 

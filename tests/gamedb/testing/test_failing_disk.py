@@ -14,7 +14,7 @@ from gamedb.errors import CallFailed
 from gamedb.server.limits import Limits
 from gamedb.testing import ExplorationFailed, Run, Simulation, identity
 from gamedb.testing.database import SimulatedDatabase
-from gamedb.testing.exploring import Fail
+from gamedb.testing.decisions import Fail
 from gamedb.testing.pytest_plugin import MakesSimulations
 
 

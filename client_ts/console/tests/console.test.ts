@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { timeText } from '../src/module/values';
-import { CHROMIUM, eventually, GameServer, IMAGES, look, openBrowser, PHONE, type Looker } from './stage';
+import { CHROMIUM, eventually, IMAGES, look, openBrowser, PHONE, VillageServer, type Looker } from './stage';
 
-const server = new GameServer(['village:module', '--database', 'arena=examples.arena.module:module']);
+const server = new VillageServer(['--database', 'arena=examples.arena.module:module']);
 let browser: Browser;
 
 if (CHROMIUM === undefined) console.warn('no Chromium: the console is not tested. Install it (apt-get install chromium), or set CHROMIUM=/its/path');
@@ -101,7 +101,7 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
     }, { stranger: true }));
 
   it.each(['/v1/databases', '/v1/database/village/describe', '/metrics', '/v1/database/village/logs'])('has nothing for strangers at %s', async (path) => {
-    const answer = await fetch(`${server.url}${path}`);
+    const answer = await fetch(`${server.uri}${path}`);
     expect([401, 403]).toContain(answer.status);
     expect(await answer.text()).not.toMatch(/bakery|secret/);
   });

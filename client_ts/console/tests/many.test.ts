@@ -4,19 +4,19 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quantile, readMetrics } from '../src/live/metrics';
-import { CHROMIUM, eventually, GameServer, look, openBrowser } from './stage';
+import { CHROMIUM, eventually, look, openBrowser, VillageServer } from './stage';
 
 const COUNT = Number(process.env.CONSOLE_BENCH ?? 1500);
 const BATCH = 1000;
 const KNOCKS = 400;
 const MEASURED = process.env.CONSOLE_BENCH !== undefined;
-const server = new GameServer(['village:module', '--log-level', 'warning']);
+const server = new VillageServer(['--log-level', 'warning']);
 let browser: Browser;
 
 /** How long a step of one workflow takes the server at the median, in microseconds. */
 async function commitMicros(): Promise<number> {
   const read = async (): Promise<Map<number, number>> => {
-    const text = await (await fetch(`${server.url}/metrics`, { headers: { Authorization: `Bearer ${server.token}` } })).text();
+    const text = await (await fetch(`${server.uri}/metrics`, { headers: { Authorization: `Bearer ${server.token}` } })).text();
     const own = readMetrics(text).filter(({ name, labels }) => name === 'gamedb_transaction_seconds_bucket' && labels.name === 'knock');
     return new Map(own.map(({ labels, value }) => [labels.le === '+Inf' ? Infinity : Number(labels.le), value]));
   };

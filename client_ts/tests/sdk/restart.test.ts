@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort, GameServer } from './server';
+import { GameServer } from './server';
 import { connect, fresh, subscribe, tables } from './support';
 
 let server: GameServer;
 const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-restart-'));
 
 beforeAll(async () => {
-  server = new GameServer(await freePort(), directory);
+  server = new GameServer(directory);
   await server.start();
 });
 

@@ -1,11 +1,11 @@
-// A server of the game in a process of its own.
+// A server in a process of its own: for the tests of this package, of the console, and of the arena's page.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { fetch } from 'undici';
 
 export const REPOSITORY = path.resolve(import.meta.dirname, '../../..');
 export const PYTHON = process.env['GAMEDB_PYTHON'] ?? path.join(REPOSITORY, '.venv/bin/python');
+const START_MS_MAX = 90_000;
 
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -19,31 +19,46 @@ export function freePort(): Promise<number> {
 }
 
 export class GameServer {
-  readonly uri: string;
+  /** Chosen at the first start, and then the same. */
+  port = 0;
   log = '';
   #process: ChildProcess | undefined;
   #ended: Promise<number | null> = Promise.resolve(null);
 
+  /**
+   * `data`: the directory of its data. `games`: what `gamedb start` gets beside that, options too. `code`: a directory
+   * with more modules.
+   */
   constructor(
-    readonly port: number,
-    readonly directory: string,
-    readonly game = 'tests.sdk_game.game:module',
-  ) {
-    this.uri = `http://127.0.0.1:${port}`;
+    readonly data: string,
+    private readonly games = ['tests.sdk_game.game:module'],
+    private readonly code?: string,
+  ) {}
+
+  get uri(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** For Python that shall know the same modules; what a test edits in them must not come from a cache. */
+  get environment(): NodeJS.ProcessEnv {
+    const PYTHONPATH = [REPOSITORY, ...(this.code === undefined ? [] : [this.code])].join(path.delimiter);
+    return { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
   }
 
   /** Resolves when it answers. */
   async start(): Promise<void> {
-    const options = ['--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory];
-    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', this.game, ...options], {
+    this.port ||= await freePort();
+    const options = ['--listen', `127.0.0.1:${this.port}`, '--data-dir', this.data];
+    const process = spawn(PYTHON, ['-m', 'gamedb', 'start', ...this.games, ...options], {
       cwd: REPOSITORY,
+      env: this.environment,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#process = process;
     process.stdout.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
     process.stderr.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
     this.#ended = new Promise((resolve) => process.once('exit', (code) => resolve(code)));
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + START_MS_MAX;
     while (Date.now() < deadline) {
       if (process.exitCode !== null) {
         throw new Error(`the server ended with ${process.exitCode}:\n${this.log}`);

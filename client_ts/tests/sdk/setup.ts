@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { freePort, GameServer, PYTHON, REPOSITORY } from './server';
+import { GameServer, PYTHON, REPOSITORY } from './server';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,7 +24,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   const definitions = execFileSync(PYTHON, ['-m', 'tests.sdk_game.definitions'], options).split('\n');
   const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-sdk-'));
-  const server = new GameServer(await freePort(), directory);
+  const server = new GameServer(directory);
   await server.start();
   project.provide('uri', server.uri);
   project.provide('database', 'sdk-game');

@@ -5,14 +5,14 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import { DbConnection, tables } from './generated/flows';
 import { lot, type LotInit, type LotResult, type LotView, type Workflows } from './generated/flows/workflows';
-import { freePort, GameServer } from './server';
+import { GameServer } from './server';
 
 const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-flows-'));
 let server: GameServer;
 let conn: DbConnection;
 
 beforeAll(async () => {
-  server = new GameServer(await freePort(), directory, 'tests.sdk_game.flows:module');
+  server = new GameServer(directory, ['tests.sdk_game.flows:module']);
   await server.start();
   conn = await new Promise((resolve, reject) => {
     DbConnection.builder()

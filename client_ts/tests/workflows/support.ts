@@ -6,7 +6,7 @@ import { WorkflowClient } from 'gamedb-client';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { DbConnection, type DbConnectionBuilder } from '../sdk/generated/ventures';
 import type { Workflows } from '../sdk/generated/ventures/workflows';
-import { freePort, GameServer } from '../sdk/server';
+import { GameServer } from '../sdk/server';
 
 export interface Client {
   conn: DbConnection;
@@ -20,7 +20,7 @@ export function serve(): { readonly server: GameServer } {
   const directory = mkdtempSync(path.join(tmpdir(), 'gamedb-ventures-'));
   const served = {} as { server: GameServer };
   beforeAll(async () => {
-    served.server = new GameServer(await freePort(), directory, 'tests.sdk_game.ventures:module');
+    served.server = new GameServer(directory, ['tests.sdk_game.ventures:module']);
     await served.server.start();
   });
   afterAll(async () => {

@@ -4,9 +4,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHROMIUM, GameServer, IMAGES, join_, openBrowser, PHONE, type Player } from './stage';
+import { ArenaServer, CHROMIUM, IMAGES, join_, openBrowser, PHONE, type Player } from './stage';
 
-const server = new GameServer();
+const server = new ArenaServer();
 let browser: Browser;
 
 if (CHROMIUM === undefined) {
@@ -246,7 +246,7 @@ describe.skipIf(CHROMIUM === undefined)('the arena', () => {
     const left = await number(buff, 'data-left');
     await page.evaluate(() => Object.assign(window, { untouched: true }));
     expect(complaints).toEqual([]);
-    await server.kill();
+    await server.stop('SIGKILL');
     await page.getByTestId('cut-off').waitFor();
     expect(await page.locator('.token').count()).toBeGreaterThan(15);
     await shot(page, 'cut-off');

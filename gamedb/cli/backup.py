@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,6 +36,7 @@ def backup(
     """
     from gamedb.server.embedded import KEYS_SUFFIX  # the server is slow to import
     from gamedb.server.site import KEYS, OWNER_TOKEN
+    from gamedb.storage.sqlite import sync
 
     if target.exists():
         fail(f"{shown(target)} is there already.", "A copy is a new directory: choose another name.")
@@ -53,7 +53,7 @@ def backup(
     try:
         _copy(data_dir, databases, secrets, unfinished, out)
         unfinished.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     except (GamedbError, OSError) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -64,6 +64,7 @@ def backup(
 def _copy(data_dir: Path, databases: Iterable[Path], secrets: Iterable[Path], target: Path, out: Console) -> None:
     from gamedb.server.secrets import read_secret, write_secret
     from gamedb.storage.backup import copy_database
+    from gamedb.storage.sqlite import sync
 
     shutil.rmtree(target, ignore_errors=True)  # of a copy that was interrupted
     target.mkdir(mode=0o700, parents=True)
@@ -78,12 +79,4 @@ def _copy(data_dir: Path, databases: Iterable[Path], secrets: Iterable[Path], ta
         write_secret(copy, read_secret(source))
         out.print(Text(f"  {source.relative_to(data_dir)}"))
     for directory in (*(path for path in target.iterdir() if path.is_dir()), target):
-        _sync(directory)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(directory)

@@ -85,10 +85,10 @@ class SQLiteBackend:
         """Sync the file that was built, give it its name, and sync the directory that holds the name."""
         assert self._creating is not None
         _close(self.connection)
-        _sync(self._creating)
+        sync(self._creating)
         os.rename(self._creating, self.path)
         self._creating = None
-        _sync(os.path.dirname(self.path))
+        sync(os.path.dirname(self.path))
         self.connection = _connect(self.path, "rw")
         self._note_files()
 
@@ -251,7 +251,8 @@ def _locked(path: str) -> FileLock:
     return lock
 
 
-def _sync(path: str) -> None:
+def sync(path: str | os.PathLike[str]) -> None:
+    """Bring a file, or the names in a directory, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

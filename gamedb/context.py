@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from gamedb.clock import Clock
@@ -34,6 +34,7 @@ class Runtime(Protocol):
     store: Store
     tables: Tables
     log: logging.Logger
+    extensions: dict[Any, Any]
 
     def random_for_transaction(self) -> random.Random:
         """The seeded generator of the running transaction."""
@@ -82,6 +83,14 @@ class ReducerContext:
     def functions(self) -> Mapping[str, Function]:
         """What the running module declares, by name: for libraries that look for their own part of it."""
         return self._runtime.module.functions
+
+    @property
+    def extensions(self) -> dict[Any, Any]:
+        """What libraries keep in memory for this database, each under a key of its own: a class of theirs, say.
+
+        Nothing of it is stored or rolled back, and another database of the same module has its own.
+        """
+        return self._runtime.extensions
 
     @property
     def micros(self) -> int:
@@ -176,6 +185,16 @@ class ProcedureContext:
         self.name = name
         self.sender = other.sender
         self.connection_id = other.connection_id
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """As `ReducerContext.functions`."""
+        return self._runtime.module.functions
+
+    @property
+    def extensions(self) -> dict[Any, Any]:
+        """As `ReducerContext.extensions`."""
+        return self._runtime.extensions
 
     def transaction(self) -> AbstractContextManager[ReducerContext]:
         """A transaction in the caller's name: commits at the end of the `with`, rolls back when it raises."""

@@ -57,6 +57,8 @@ class Transactions:
         self.slow_seconds = slow_reducer.total_seconds()
         self.on_timing: Callable[[str, float], None] | None = None
         """For servers: is told the name and the seconds of each transaction, in its thread; must be quick."""
+        self.extensions: dict[Any, Any] = {}
+        """What libraries keep in memory for this database, each under a key of its own."""
         self._closed = False
         self._refusal: DatabaseClosed | None = None
         self._process = os.getpid()

@@ -130,7 +130,7 @@ def child_ended(run: Run, leaf: ChildLeaf) -> bool:
 
 def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
     backoff = wait.backoff
-    queue = wait.queue if wait.queue is not None else run.engine.declared_queue(run.ctx, wait.procedure)
+    queue = wait.queue if wait.queue is not None else run.local.declared_queue(run.ctx, wait.procedure)
     pending = run.ctx.db[PendingProcedure].insert(
         PendingProcedure(
             scheduled_at=run.now if queue is None else NEVER,

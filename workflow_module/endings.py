@@ -129,7 +129,7 @@ def drop_losers(run: Run, node: Node) -> None:
 def drop_call(run: Run, pending_id: int) -> None:
     """Nobody waits for a call any more."""
     run.ctx.db[PendingProcedure].delete(pending_id)
-    attempt = run.engine.attempts.get(pending_id)
+    attempt = run.local.attempts.get(pending_id)
     if attempt is not None:
         attempt()
 
@@ -141,7 +141,7 @@ def tell_parent(
     parent = None if row.parent_id is None else run.workflows.get(row.parent_id)
     if parent is None or parent.status in FINISHED or not parent.wait_data:
         return
-    waiting = run.engine.held.take_or_read(parent)
+    waiting = run.local.held.take_or_read(parent)
     found = waiting.ended(ChildLeaf, row.id)
     for leaf in found:
         assert isinstance(leaf, ChildLeaf)
@@ -151,7 +151,7 @@ def tell_parent(
             waiting.fails()
         parent = run.workflows.update(parent.replace(wait_data=waiting.encode()))
         run.wake(parent.id)
-    run.engine.held.keep(parent, waiting)
+    run.local.held.keep(parent, waiting)
 
 
 def procedure_ended(
@@ -169,14 +169,14 @@ def procedure_ended(
         run.ctx.db[PendingProcedure].update(
             pending.replace(scheduled_at=NEVER, status=ProcedureStatus.Failed, worker=None, last_error=error)
         )
-    waiting = run.engine.held.take_or_read(row)
+    waiting = run.local.held.take_or_read(row)
     for leaf in waiting.ended(CallLeaf, pending.id):
         assert isinstance(leaf, CallLeaf)
         leaf.ready, leaf.value, leaf.failure = run.now_micros, value, failure
     if failure is not None:
         waiting.fails()
     row = run.workflows.update(row.replace(wait_data=waiting.encode()))
-    run.engine.held.keep(row, waiting)
+    run.local.held.keep(row, waiting)
     run.wake(row.id)
 
 

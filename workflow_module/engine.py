@@ -6,13 +6,13 @@ of transactions use `Workflows(db)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
-from gamedb import ReducerContext
+from gamedb import ProcedureContext, ReducerContext
 
 from .armed import CallLeaf, TimerLeaf, deadlines, decode_node, encode_node
 from .arming import repair_timers
@@ -21,6 +21,7 @@ from .definition import WorkflowDefinition, procedure_result
 from .endings import FINISHED, delete, failed, procedure_ended, retry_calls, terminate
 from .engine_context import EngineContext, key_text
 from .errors import StateError, StateMismatch
+from .local import LocalState
 from .refusals import BadPayload, NotFailed, UnknownProcedure, UnknownTimer, UnknownWorkflow
 from .run import RESUMPTIONS_MAX, Run, begin
 from .structs import Signal
@@ -34,7 +35,6 @@ from .tables import (
     WorkflowTimer,
 )
 from .timeline import note
-from .waiting import Held
 
 InitT = TypeVar("InitT")
 AnyDefinition = WorkflowDefinition[Any, Any]
@@ -43,7 +43,8 @@ AnyDefinition = WorkflowDefinition[Any, Any]
 class Engine:
     """The workflows of a module, for its reducers: each method is a part of the transaction of its `ctx`.
 
-    Made by `install(...)`. Outside of transactions use `Workflows`.
+    Made by `install(...)`, for a module: what is of one database alone is in its `LocalState`. Outside of transactions use
+    `Workflows`.
 
     <!-- not run -->
     ```python
@@ -73,13 +74,7 @@ class Engine:
         """As `install` was told: whether there is a timeline."""
         self.resumptions_max = resumptions_max
         """How often workflows may go on in one transaction; one that goes on at once again and again fails there."""
-        self.held = Held()
-        self._last: tuple[object, Engine] = (None, self)
-        """The tables of the database that ran last, and whose engine works there."""
         self._procedures: dict[str, Any] | None = None
-        self._queues: dict[str, str] | None = None
-        self.attempts: dict[int, Callable[[], object]] = {}
-        """For each attempt that runs in this process, by its pending procedure: look whether it is still wanted."""
 
     # --- for a game's reducers, and for workflow code
 
@@ -307,17 +302,6 @@ class Engine:
                 self._procedures.update(definition.procedures)
         return self._procedures
 
-    def declared_queue(self, ctx: ReducerContext, name: str) -> str | None:
-        """The queue that `@module.procedure(queue=...)` gave a procedure; None: it runs in this process."""
-        if self._queues is None:
-            declared = {f.function: f.queue for f in ctx.functions.values() if f.queue is not None}
-            self._queues = {}
-            for key, procedure in self.procedures.items():
-                queue = declared.get(getattr(procedure, "function", procedure))
-                if queue is not None:
-                    self._queues[key] = queue
-        return self._queues.get(name)
-
     def procedure(self, name: str) -> Any:
         """The procedure of this name; `UnknownProcedure` when no workflow calls it."""
         found = self.procedures.get(name)
@@ -354,10 +338,7 @@ class Engine:
         """
         if isinstance(ctx, EngineContext):
             return ctx.run
-        tables, engine = self._last
-        if tables is not ctx.db:
-            _, engine = self._last = ctx.db, engine_of(ctx.functions)
-        return begin(engine, ctx)
+        return begin(local_state(ctx), ctx)
 
     def forget(self, ctx: ReducerContext, workflow_id: int) -> None:
         """Delete the rows of a finished workflow."""
@@ -381,6 +362,14 @@ def _payload(message: Signal) -> str:
         return encode(message, type(message), type(message).__name__).decode()
     except StateError as error:
         raise BadPayload(str(error)) from None
+
+
+def local_state(ctx: ReducerContext | ProcedureContext) -> LocalState:
+    """What the engine keeps in memory for the database of this context."""
+    state: LocalState | None = ctx.extensions.get(LocalState)
+    if state is None:
+        state = ctx.extensions.setdefault(LocalState, LocalState(engine_of(ctx.functions)))
+    return state
 
 
 def engine_of(functions: Mapping[str, Any]) -> Engine:

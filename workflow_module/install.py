@@ -100,7 +100,7 @@ def install(
     if testing:
         _test_reducers(module, engine, opened)
     module.on_check(lambda report: report_states(engine, report))
-    module.on_open(lambda ctx: recover(engine, ctx))
+    module.on_open(lambda ctx: recover(engine.run(ctx)))
     module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
     module.on_describe(lambda: describe_workflows(definitions, testing=testing, journal=journal))
     module.on_health(_parked)

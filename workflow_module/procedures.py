@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, Concatenate, Final, ParamSpec, overload
@@ -21,9 +20,10 @@ from gamedb import DatabaseClosed, ProcedureContext, ReducerContext, StorageErro
 
 from .codec import decode, encode
 from .definition import procedure_result
-from .engine import Engine
+from .engine import Engine, local_state
 from .errors import StateError
 from .language import parameter_types
+from .local import LocalState, Rooms
 from .queues import offered, parked
 from .refusals import BadPayload
 from .surroundings import surroundings
@@ -35,8 +35,6 @@ from .waits import Backoff
 
 P = ParamSpec("P")
 
-SYNC_ATTEMPTS_MAX: Final = 32
-"""How many sync procedures run at once; more wait for their turn."""
 CANCEL_SECONDS_MAX: Final = 1.0
 """How long a cancelled async procedure may clean up before it is left alone."""
 
@@ -127,8 +125,6 @@ class Procedures:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._threads = Threads("gamedb-attempt")
-        self._rooms: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
-        self._rooms = weakref.WeakKeyDictionary()
 
     # --- here
 
@@ -136,6 +132,7 @@ class Procedures:
         """One attempt of a procedure of this process; or the end of a worker's lease."""
         loop = asyncio.get_running_loop()
         unwanted = asyncio.Event()
+        local = local_state(ctx)
 
         def look() -> None:
             try:
@@ -146,13 +143,15 @@ class Procedures:
             if not wanted:
                 unwanted.set()
 
-        self._engine.attempts[scheduled.id] = lambda: loop.call_soon_threadsafe(look)
+        local.attempts[scheduled.id] = lambda: loop.call_soon_threadsafe(look)
         try:
-            await self._run(ctx, scheduled, unwanted)
+            await self._run(ctx, local, scheduled, unwanted)
         finally:
-            self._engine.attempts.pop(scheduled.id, None)
+            local.attempts.pop(scheduled.id, None)
 
-    async def _run(self, ctx: ProcedureContext, scheduled: PendingProcedure, unwanted: asyncio.Event) -> None:
+    async def _run(
+        self, ctx: ProcedureContext, local: LocalState, scheduled: PendingProcedure, unwanted: asyncio.Event
+    ) -> None:
         with ctx.transaction() as tx:
             pending = tx.db[PendingProcedure].get(scheduled.id)
             if pending is None or pending.scheduled_at != scheduled.scheduled_at:
@@ -168,16 +167,16 @@ class Procedures:
                 return
         try:
             await ctx.durable()  # or a crash could undo the call, and make it again with another step_key
-            result = await self.call(StepContext(ctx, pending, unwanted), pending, unwanted)
+            result = await self.call(StepContext(ctx, pending, unwanted), pending, unwanted, local.rooms)
             with ctx.transaction() as tx:
                 current = self._engine.pending(tx, pending.id, pending.attempt)
                 if current is not None:
-                    self._engine.attempts.pop(pending.id, None)
+                    local.attempts.pop(pending.id, None)
                     self._engine.procedure_succeeded(tx, current, result)
         except Exception as error:
             self._record_failure(ctx, pending, error)
 
-    async def call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event) -> str:
+    async def call(self, step: StepContext, pending: PendingProcedure, unwanted: asyncio.Event, rooms: Rooms) -> str:
         """The result of one attempt as JSON; raises what the procedure raised, or why it was ended."""
         function = self._engine.procedure(pending.procedure)
         function = getattr(function, "function", function)
@@ -187,17 +186,10 @@ class Procedures:
             task = asyncio.ensure_future(_guarded(runs(step, *args, **kwargs)))
             value = await _watched(task, unwanted, step, pending)
         else:
-            async with self._room():
+            async with rooms.here():
                 work = _in_thread(self._threads, lambda: runs(step, *args, **kwargs))
                 value = await _watched(work, unwanted, step, pending)
         return encode(value, procedure_result(function), f"the result of {pending.procedure}").decode()
-
-    def _room(self) -> asyncio.Semaphore:
-        """The bound of the running loop on sync procedures."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._rooms:
-            self._rooms[loop] = asyncio.Semaphore(SYNC_ATTEMPTS_MAX)
-        return self._rooms[loop]
 
     def _record_failure(self, ctx: ProcedureContext, pending: PendingProcedure, error: Exception) -> None:
         final = is_final(pending, error)

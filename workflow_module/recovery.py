@@ -11,8 +11,6 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from gamedb import ReducerContext
-
 from .armed import CallLeaf, ChildLeaf, decode_node, encode_node, evaluate, leaves
 from .arming import child_ended, repair_timers
 from .endings import FINISHED, failed
@@ -37,9 +35,9 @@ LEASE_GRACE: Final = timedelta(minutes=1)
 """How long workers have, after an opening, to come back."""
 
 
-def recover(engine: Engine, ctx: ReducerContext) -> None:
+def recover(run: Run) -> None:
     """Look at every workflow that has not ended."""
-    run = begin(engine, ctx)
+    engine, ctx = run.engine, run.ctx
     timed = {timer.workflow_id for timer in ctx.db[WorkflowTimer]}
     reading = {signal.workflow_id for signal in ctx.db[WorkflowSignal]}
     woken = {wake.workflow_id for wake in ctx.db[WorkflowWake]}

@@ -29,6 +29,7 @@ from .waiting import UNDECIDED, Waiting
 
 if TYPE_CHECKING:
     from .engine import Engine
+    from .local import LocalState
 
 RESUMPTIONS_MAX: Final = 10_000
 """Steps in one transaction; what is left goes on in the next."""
@@ -43,6 +44,7 @@ _CANCELLING: Final = WorkflowStatus.Cancelling  # an enum's members are slow to 
 class Run(msgspec.Struct):
     """One transaction's worth of engine work. `begin` one, do something, `drain`."""
 
+    local: LocalState
     engine: Engine
     ctx: ReducerContext
     now: datetime
@@ -254,7 +256,7 @@ class Run(msgspec.Struct):
             self._unread(row, incoming)
             return
         definition = self.engine.definitions.get(row.workflow_type)
-        held = self.engine.held
+        held = self.local.held
         waiting = held.take(row)
         unread = self.signals.count(workflow_id=workflow_id) if self.signals else 0
         while definition is not None and (row.status is not _FAILED or row.cancel_requested):
@@ -315,10 +317,10 @@ class Run(msgspec.Struct):
             self.workflows.update(row.replace(unread_signals=row.unread_signals + 1))
 
 
-def begin(engine: Engine, ctx: ReducerContext) -> Run:
+def begin(local: LocalState, ctx: ReducerContext) -> Run:
     """The engine's work in the transaction of this context."""
-    micros = ctx.micros
-    return Run(engine, ctx, ctx.now, micros, ctx.db[Workflow], ctx.db[WorkflowSignal], ctx.savepoint(), deque())
+    workflows, signals = ctx.db[Workflow], ctx.db[WorkflowSignal]
+    return Run(local, local.engine, ctx, ctx.now, ctx.micros, workflows, signals, ctx.savepoint(), deque())
 
 
 def _typed(payload: str, cls: type[Signal], what: str) -> Signal:

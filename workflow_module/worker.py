@@ -27,6 +27,7 @@ from gamedb import (
 from gamedb.errors import CallFailed, ConnectionLost
 
 from .engine import engine_of
+from .local import Rooms
 from .procedures import AttemptAbandoned, Procedures, StepContext, found_reducer, is_final
 from .tables import PendingProcedure
 from .tracebacks import error_text
@@ -108,6 +109,7 @@ class Worker:
         self._client = job.client
         self._functions = job.module.resolve().functions
         self._procedures = Procedures(engine_of(self._functions))
+        self._rooms = Rooms()
         self._sleep = sleep
         self._listens = False
         self._undo: list[Callable[[], None]] = []
@@ -252,7 +254,7 @@ class Worker:
         try:
             if attempt.given_back:
                 raise AttemptAbandoned
-            result = await self._procedures.call(step, pending, attempt.unwanted)
+            result = await self._procedures.call(step, pending, attempt.unwanted, self._rooms)
             if len(result.encode()) > RESULT_BYTES_MAX:
                 raise ResultTooLarge(
                     f"the result of {pending.procedure} has more than {RESULT_BYTES_MAX} bytes of JSON"

@@ -43,6 +43,7 @@ from workflow_module.armed import (
 )
 from workflow_module.engine import engine_of
 from workflow_module.inbox import Incoming
+from workflow_module.local import LocalState
 from workflow_module.outcome import Value
 from workflow_module.waiting import LARGE, UNDECIDED, Held, Waiting
 
@@ -334,7 +335,7 @@ def test_no_more_waits_are_held_than_the_limit(monkeypatch: pytest.MonkeyPatch) 
     flows = [game.flows.start(auction, None) for _ in range(5)]
     for amount, flow in enumerate(flows * 2):
         game.flows.signal(flow, Bid(amount=amount))
-        assert len(game.engine.held._entries) <= 2
+        assert len(game.db.extensions[LocalState].held._entries) <= 2
     game.advance(60)
     assert [game.flows.result(flow) for flow in flows] == [5, 6, 7, 8, 9]
 

@@ -85,9 +85,10 @@ class World:
     def restart(self) -> None:
         """What opening a file again does, without the file."""
         engine = self.game.engine
-        engine.held, engine._procedures = Held(), None
+        self.game.db.extensions.clear()
+        engine._procedures = None
         engine.definitions = {definition.name: definition for definition in self.game.definitions}
-        self.game.db.execute("open", lambda ctx: recover(engine, ctx), ())
+        self.game.db.execute("open", lambda ctx: recover(engine.run(ctx)), ())
 
     def act(self, act: Act) -> object:
         return outcome(self.game.db, self, act)

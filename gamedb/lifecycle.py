@@ -11,7 +11,7 @@ from gamedb.types import ConnectionId, Identity
 
 def initialise(db: Transactions) -> None:
     """Run the `init` reducers of a database that is new."""
-    if db._system[Setting].get("initialised") is not None:
+    if db._committed_system[Setting].get("initialised") is not None:
         return
 
     def body(ctx: ReducerContext) -> None:
@@ -38,7 +38,7 @@ def connect(db: Transactions, identity: Identity, connection_id: ConnectionId) -
 def disconnect(db: Transactions, connection_id: ConnectionId) -> None:
     """A client has gone: runs `client_disconnected` once; if that raises, the client is gone all the same."""
     with db.lock:
-        connection = db._system[ClientConnection].get(connection_id)
+        connection = db._committed_system[ClientConnection].get(connection_id)
         if connection is None:
             raise UnknownName(f"connection {connection_id} is not open")
 
@@ -59,5 +59,5 @@ def disconnect(db: Transactions, connection_id: ConnectionId) -> None:
 
 def end_lost(db: Transactions) -> None:
     """The connections of a process that is gone end."""
-    for connection in db._system[ClientConnection]:
+    for connection in db._committed_system[ClientConnection]:
         disconnect(db, connection.connection_id)

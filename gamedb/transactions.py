@@ -22,7 +22,7 @@ from gamedb.context import ReducerContext
 from gamedb.errors import DatabaseClosed, TransactionError
 from gamedb.identity import identity_of_database
 from gamedb.module import Resolved
-from gamedb.store import INTERRUPTS, Store, Tables
+from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.system import SYSTEM_TABLES
 from gamedb.types import ConnectionId, Identity
 from gamedb.watchdog import watch
@@ -66,8 +66,11 @@ class Transactions:
         self._writer: Writing | None = None
         watch(self)
 
-        self.store = Store({**module.tables, **SYSTEM_TABLES})
-        self._system = Tables("gamedb", [self.store.tables[name] for name in SYSTEM_TABLES])
+        owned: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # as in `_has_lock`
+        self.store = Store({**module.tables, **SYSTEM_TABLES}, owned)
+        system = [self.store.tables[name] for name in SYSTEM_TABLES]
+        self._system = Tables("gamedb", system)
+        self._committed_system = ReadTables("gamedb", system)
         self.game_tables = [self.store.tables[name] for name in module.tables]
         self.tables = Tables(module.name, self.game_tables)
 

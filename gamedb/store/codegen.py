@@ -81,7 +81,7 @@ def _emit_start(emit: _Writer, name: str, argument: str, canonical: str | None =
         emit(f"if not ({canonical}):")
         emit("row = repair(row)", 2)
     emit("journal = table.journal")
-    emit("if journal is None:")
+    emit("if journal is None or not owned():")
     emit("journal = touch(table)", 2)
 
 

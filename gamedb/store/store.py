@@ -10,7 +10,7 @@ back is kept until a step is done, and rolling back with `rebuild` trusts the ro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from threading import get_ident
 from typing import Final
 
@@ -33,25 +33,32 @@ were none), and their journals."""
 class Store:
     """The tables by name, with `changes`, `end`, `rollback` and nested savepoints."""
 
-    def __init__(self, schemas: Mapping[str, TableSchema]) -> None:
+    def __init__(self, schemas: Mapping[str, TableSchema], owned: Callable[[], bool] | None = None) -> None:
         self.active = 0
         """The thread of the running transaction (`threading.get_ident`), 0 when there is none."""
+        self.owned: Callable[[], bool] = owned if owned is not None else lambda: self.active == get_ident()
+        """Whether this thread has the lock on transactions, if there is one; see `Owner`."""
         self.touched: list[TableData] = []
         """The tables that the running transaction wrote to at this level."""
         self._frames: list[Frame] = []
-        self.tables = {name: TableData(schema, self._touch) for name, schema in schemas.items()}
+        self.tables = {name: TableData(schema, self) for name, schema in schemas.items()}
 
-    def _touch(self, table: TableData) -> Journal:
+    def touch(self, table: TableData) -> Journal:
+        """See `Owner`. A table that is touched in each of its writes was none of this transaction's before."""
         if self.active != get_ident():
-            where = "from a thread that is not in the running transaction" if self.active else "outside a transaction"
-            raise TransactionError(
-                f"table {table.schema.name!r} was written {where}; "
-                "write in a reducer, or in `with db.transaction() as ctx:`"
-            )
+            raise self.refusal(table.schema.name, "written")
         self.touched.append(table)
         journal: Journal = {}
         table.journal = journal
         return journal
+
+    def refusal(self, table: str, verb: str) -> TransactionError:
+        """See `Owner`."""
+        where = "from a thread that is not in the running transaction" if self.active else "outside a transaction"
+        remedy = "write in a reducer, or in `with db.transaction() as ctx:`"
+        if verb == "read":
+            remedy = "ctx.db is good in its own transaction and thread alone; elsewhere use db.read(...)"
+        return TransactionError(f"table {table!r} was {verb} {where}; {remedy}")
 
     def changes(self) -> list[tuple[TableData, list[RowChange]]]:
         """What `commit` gives; the transaction goes on until `end` or `rollback`."""

@@ -7,15 +7,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from gamedb.columns import FloatType, IntType, OptionType, ProductType, exact_function, has_float
+from gamedb.errors import TransactionError
 from gamedb.schema import Row, TableSchema
 from gamedb.store.codegen import compile_table
 from gamedb.store.index import EqualityIndex, Order, Sequence, UniqueIndex
 
 Journal = dict[Hashable, Row | None]
 """key to the row that it had when the transaction (or savepoint) first touched it; `None`: there was none."""
+
+
+class Owner(Protocol):
+    """Who knows of the running transaction."""
+
+    owned: Callable[[], bool]
+    """Whether this thread may read and write; a C function, as it is asked each time."""
+
+    def touch(self, table: TableData) -> Journal:
+        """The journal for a table that is about to be written; `TransactionError` in any other thread."""
+
+    def refusal(self, table: str, verb: str) -> TransactionError:
+        """What a thread gets that is not in the running transaction."""
 
 
 class TableData:
@@ -34,6 +48,7 @@ class TableData:
         "journal",
         "key_of",
         "order",
+        "owner",
         "remove",
         "rows",
         "same",
@@ -54,8 +69,9 @@ class TableData:
     key_of: Callable[[Row], Hashable]
     same: Callable[[Row, Row], bool]
 
-    def __init__(self, schema: TableSchema, touch: Callable[[TableData], Journal]) -> None:
+    def __init__(self, schema: TableSchema, owner: Owner) -> None:
         self.schema = schema
+        self.owner = owner
         self.rows: dict[Hashable, Row] = {}
         self.unique = {name: UniqueIndex(name) for name in schema.unique_columns}
         optional = {c.name for c in schema.columns if isinstance(c.type, OptionType)}
@@ -75,13 +91,14 @@ class TableData:
         else:
             self.key_of = _whole_row if exact is None else exact
         self.same = operator.eq if exact is None else _same_floats(schema, exact)
-        self._compile(touch)
+        self._compile()
 
-    def _compile(self, touch: Callable[[TableData], Journal]) -> None:
+    def _compile(self) -> None:
         names: dict[str, Any] = {
             "table": self,
             "rows": self.rows,
-            "touch": touch,
+            "owned": self.owner.owned,
+            "touch": self.owner.touch,
             "key_of": self.key_of,
             "same": self.same,
             "sequence": self.sequence,

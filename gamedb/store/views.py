@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from gamedb.columns import has_float, shown
 from gamedb.errors import ColumnError, TransactionError, UnknownName
@@ -19,6 +19,9 @@ from gamedb.store.table import TableData
 R = TypeVar("R", bound=Row)
 
 Finder = Callable[..., list[Any]]
+
+ANYBODY: Final = (1).bit_length
+"""The `owned` of tables that any thread may read: always true, and without a Python call."""
 
 
 def _refused(name: str) -> property:
@@ -33,10 +36,11 @@ def _refused(name: str) -> property:
 class ReadTable(Generic[R]):
     """The rows of one table, read only."""
 
-    __slots__ = ("_canonical_tests", "_counters", "_finders", "_get", "_pk", "data")
+    __slots__ = ("_canonical_tests", "_counters", "_finders", "_get", "_owned", "_pk", "data")
 
-    def __init__(self, data: TableData) -> None:
+    def __init__(self, data: TableData, owned: Callable[[], object] = ANYBODY) -> None:
         self.data = data
+        self._owned = owned
         self._get: Callable[[Any], Any] = data.rows.get
         self._pk = data.schema.primary_key
         self._finders: dict[tuple[str, ...], Finder] = {}
@@ -50,6 +54,8 @@ class ReadTable(Generic[R]):
 
     def get(self, key: Any) -> R | None:
         """The row with this primary key, or `None`. `ColumnError` for a key of another type."""
+        if not self._owned():
+            raise self._foreign()
         try:
             row: R | None = self._get(key)
         except TypeError:  # unhashable, as a bytearray
@@ -64,6 +70,8 @@ class ReadTable(Generic[R]):
         """The row with this value in a unique column (or the primary key): `find(name="ann")`; `None` if none."""
         if len(unique) != 1:
             raise TypeError(f"find takes one unique column, got {', '.join(unique) or 'none'}; use where for more")
+        if not self._owned():
+            raise self._foreign()
         [(column, value)] = unique.items()
         if column == self._pk:
             return self.get(value)
@@ -87,6 +95,8 @@ class ReadTable(Generic[R]):
 
         `None` is a value like any other; nan is in no row, as it equals nothing.
         """
+        if not self._owned():
+            raise self._foreign()
         if not equalities:
             return self._all()
         columns = tuple(equalities)
@@ -113,6 +123,8 @@ class ReadTable(Generic[R]):
         Rows whose value is `None` or nan are in no range. The first use on an index sorts it; after that the order
         is kept. A column without an index is scanned.
         """
+        if not self._owned():
+            raise self._foreign()
         columns = (column,) if isinstance(column, str) else tuple(column)
         for name in columns:
             self._check_column(name)
@@ -138,6 +150,8 @@ class ReadTable(Generic[R]):
 
     def count(self, **equalities: Any) -> int:
         """How many rows there are; with columns, how many `where` would give (from an index without reading rows)."""
+        if not self._owned():
+            raise self._foreign()
         if not equalities:
             return len(self.data.rows)
         columns = tuple(equalities)
@@ -148,14 +162,20 @@ class ReadTable(Generic[R]):
 
     def __len__(self) -> int:
         """How many rows there are."""
+        if not self._owned():
+            raise self._foreign()
         return len(self.data.rows)
 
     def __iter__(self) -> Iterator[R]:
         """All rows, in no order; those that are there now, whatever the loop changes."""
+        if not self._owned():
+            raise self._foreign()
         return iter(self._all())
 
     def __contains__(self, row: object) -> bool:
         """Whether this very row is there, with all its values."""
+        if not self._owned():
+            raise self._foreign()
         data = self.data
         try:
             row = data.check(row)
@@ -170,6 +190,10 @@ class ReadTable(Generic[R]):
     @property
     def _name(self) -> str:
         return self.data.schema.name
+
+    def _foreign(self) -> TransactionError:
+        """What is raised in a thread that is not in the transaction which this belongs to."""
+        return self.data.owner.refusal(self._name, "read")
 
     def _all(self) -> list[R]:
         return cast("list[R]", list(self.data.rows.values()))
@@ -323,7 +347,7 @@ class Table(ReadTable[R]):
     """
 
     def __init__(self, data: TableData) -> None:
-        super().__init__(data)
+        super().__init__(data, data.owner.owned)
         self.insert = cast("Callable[[R], R]", data.insert)
         self.update = cast("Callable[[R], R]", data.update if self._pk is not None else self._no_update)
         self.delete_key = data.remove
@@ -357,6 +381,8 @@ class Table(ReadTable[R]):
 
     def clear(self) -> int:
         """Delete all rows; how many there were."""
+        if not self._owned():
+            raise self._foreign()
         keys = list(self.data.rows)
         for key in keys:
             self.data.remove(key)

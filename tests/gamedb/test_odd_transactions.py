@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gamedb import (
     ReducerContext,
     Row,
     ScheduleAt,
+    Table,
     TransactionError,
     Unique,
     u64,
@@ -218,24 +220,77 @@ def test_savepoints_that_end_in_another_order_fail_the_transaction(db: Database)
 # --- other threads
 
 
-def test_a_thread_that_a_reducer_started_cannot_write_into_its_transaction(db: Database) -> None:
-    errors: list[BaseException] = []
+WAYS: dict[str, Callable[[Table[Piece], Piece], object]] = {
+    "insert": lambda pieces, row: pieces.insert(Piece(name="stray")),
+    "update": lambda pieces, row: pieces.update(row.replace(name="stray")),
+    "upsert": lambda pieces, row: pieces.upsert(row.replace(name="stray")),
+    "delete": lambda pieces, row: pieces.delete(row),
+    "delete by key": lambda pieces, row: pieces.delete(row.id),
+    "delete_where": lambda pieces, row: pieces.delete_where(zone=row.zone),
+    "clear": lambda pieces, row: pieces.clear(),
+    "get": lambda pieces, row: pieces.get(row.id),
+    "find": lambda pieces, row: pieces.find(name=row.name),
+    "where": lambda pieces, row: pieces.where(zone=row.zone),
+    "where all": lambda pieces, row: pieces.where(),
+    "between": lambda pieces, row: pieces.between("id", 0, 9),
+    "count": lambda pieces, row: pieces.count(),
+    "count some": lambda pieces, row: pieces.count(zone=row.zone),
+    "len": lambda pieces, row: len(pieces),
+    "iteration": lambda pieces, row: list(pieces),
+    "in": lambda pieces, row: row in pieces,
+}
 
-    def write(ctx: ReducerContext) -> None:
-        for act in (lambda: ctx.db[Mark].insert(Mark(text="stray")), lambda: ctx.savepoint().__enter__()):
-            try:
-                act()
-            except TransactionError as error:
-                errors.append(error)
 
+def in_another_thread(act: Callable[[], object]) -> object:
+    """What it gives or raises there."""
+    found: list[object] = []
+
+    def target() -> None:
+        try:
+            found.append(act())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_thread_that_a_reducer_started_cannot_use_its_tables(db: Database, way: str, touched: bool) -> None:
     with db.transaction() as ctx:
-        ctx.db[Piece].insert(Piece())
-        thread = threading.Thread(target=write, args=(ctx,))
-        thread.start()
-        thread.join()
-    assert len(errors) == 2
-    assert "a thread that is not in the running transaction" in str(errors[0])
-    assert db.read(Mark).count() == 0
+        row = ctx.db[Piece].insert(Piece(name="before"))
+    with db.transaction() as ctx:
+        pieces = ctx.db[Piece]
+        if touched:
+            pieces.insert(Piece(name="mine"))
+        for table in (pieces, ctx.db[Piece]):
+            error = in_another_thread(partial(WAYS[way], table, row))
+            assert isinstance(error, TransactionError)
+            assert "table 'piece' was" in str(error)
+            assert "from a thread that is not in the running transaction" in str(error)
+    assert [piece.name for piece in db.read(Piece)] == ["before", "mine"][: 1 + touched]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_context_is_of_no_use_after_its_transaction(db: Database, way: str) -> None:
+    with db.transaction() as ctx:
+        row = ctx.db[Piece].insert(Piece(name="before"))
+    with pytest.raises(TransactionError, match=r"table 'piece' was (read|written) outside a transaction"):
+        WAYS[way](ctx.db[Piece], row)
+    assert isinstance(in_another_thread(lambda: WAYS[way](ctx.db[Piece], row)), TransactionError)
+    with db.transaction() as other:
+        other.db[Piece].insert(Piece(name="another's"))
+        assert isinstance(in_another_thread(lambda: WAYS[way](ctx.db[Piece], row)), TransactionError)
+    assert [piece.name for piece in db.read(Piece)] == ["before", "another's"]
+
+
+def test_a_thread_that_a_reducer_started_cannot_begin_a_savepoint_there(db: Database) -> None:
+    with db.transaction() as ctx:
+        error = in_another_thread(lambda: ctx.savepoint().__enter__())
+    assert isinstance(error, TransactionError)
 
 
 def test_a_subscriber_that_exits_does_not_cost_the_others_a_commit(db: Database) -> None:

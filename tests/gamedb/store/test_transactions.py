@@ -234,8 +234,8 @@ def test_an_exception_leaves_nothing(db: Database, commits: list[Commit]) -> Non
             unit(ctx, name, zone=1)
             ctx.db[Seat].insert(Seat(row=ord(name)))
     units, seats = list(db.read(Unit)), list(db.read(Seat))
-    ctx.db[Unit].between("zone", None, None)
-    ctx.db[Unit].between("id", None, None)
+    db.read(Unit).between("zone", None, None)
+    db.read(Unit).between("id", None, None)
     with pytest.raises(Undo), db.transaction() as ctx:
         a, b, _ = units
         ctx.db[Unit].delete(a)

@@ -230,6 +230,7 @@ class Database(Readable):
         operators: Iterable[Identity] = (),
         static: str | os.PathLike[str] | None = None,
         limits: Limits | None = None,
+        proxies: Iterable[str] = (),
         ready: Callable[[Serving], None] | None = None,
     ) -> None:
         """Serve clients from the running asyncio loop until cancelled (or `Serving.stop`), and drive schedules there.
@@ -241,12 +242,21 @@ class Database(Readable):
         - `operators`: who may call and read what is private.
         - `static`: a directory of files for browsers.
         - `limits`: what a client may use up.
+        - `proxies`: addresses or networks whose `X-Forwarded-For` says where clients are.
         - `ready` gets the `Serving` once clients can come.
         """
         from gamedb.server.embedded import serve_database  # its room is slow to import
 
         await serve_database(
-            self, listen, name=name, keys=keys, operators=operators, static=static, limits=limits, ready=ready
+            self,
+            listen,
+            name=name,
+            keys=keys,
+            operators=operators,
+            static=static,
+            limits=limits,
+            proxies=proxies,
+            ready=ready,
         )
 
     @property

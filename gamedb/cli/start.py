@@ -53,6 +53,18 @@ Issuers = Annotated[
         help="Accept tokens that this OpenID Connect issuer made for this audience (your client id there). Repeatable.",
     ),
 ]
+LimitSettings = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=NUMBER", help="Change what clients may use up. Repeatable."),
+]
+ProxyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--proxy",
+        metavar="ADDRESS",
+        help="Believe the X-Forwarded-For of this proxy: an address, or a network such as 10.0.0.0/8. Repeatable.",
+    ),
+]
 Url = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", help="Keep the databases on this server: postgresql://user@host/name."),
@@ -73,6 +85,8 @@ def start(
     operators: Operators = None,
     issuers: Issuers = None,
     static: Static = None,
+    limits: LimitSettings = None,
+    proxies: ProxyNames = None,
     url: Url = None,
     memory: Memory = False,
     log_level: LogLevel = "info",
@@ -96,7 +110,19 @@ def start(
     log(log_level)
     games = find_games(target, databases or [])
     try:
-        _serve(games, listen, data_dir, operators or [], issuers or [], static, url, memory, supervised)
+        _serve(
+            games,
+            listen,
+            data_dir,
+            operators or [],
+            issuers or [],
+            static,
+            limits or [],
+            proxies or [],
+            url,
+            memory,
+            supervised,
+        )
     except SchemaChangeRefused as error:
         fail(str(error), "See what a change would do before a start: gamedb check MODULE:OBJECT")
     except DatabaseLocked as error:
@@ -114,11 +140,15 @@ def _serve(
     operators: list[str],
     issuers: list[str],
     static: Path | None,
+    limits: list[str],
+    proxies: list[str],
     url: str | None,
     memory: bool,
     supervised: bool,
 ) -> None:
+    from gamedb.server.addresses import Proxies
     from gamedb.server.http.files import check_directory  # the server is slow to import
+    from gamedb.server.limits import limits_from
     from gamedb.server.oidc import TrustedIssuer
     from gamedb.server.serve import Serving, bind, run
     from gamedb.server.site import check_name, open_site
@@ -126,6 +156,8 @@ def _serve(
     if memory and url is not None:
         fail("--memory and --url exclude each other.")
     where = None if memory else data_dir
+    chosen = limits_from(limits)
+    Proxies(proxies)  # before a large database is loaded
     trusted = [TrustedIssuer.parse(text) for text in issuers]
     named = [operator(text) for text in operators]
     for name in games:
@@ -135,7 +167,7 @@ def _serve(
     if static is not None:
         check_directory(static, *([data_dir] if where is not None or data_dir.exists() else []))
     bind(listen).close()  # before a large database is loaded
-    with open_site(games, where, url=url, operators=named, issuers=trusted) as site:
+    with open_site(games, where, url=url, operators=named, issuers=trusted, limits=chosen, proxies=proxies) as site:
 
         def ready(running: Serving) -> None:
             _announce(running.url, site, where, static)

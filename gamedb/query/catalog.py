@@ -85,18 +85,21 @@ class Catalog:
         self._rules = rules
         self._shapes.clear()
 
-    def parse(self, sql: str, *, operator: bool = False) -> Query:
+    def parse(self, sql: str, *, operator: bool = False, conditions_max: int = grammar.CONDITIONS_MAX) -> Query:
         """The query that a text asks; `QueryError` with the position of what is wrong in it.
 
-        `operator`: private tables may be read, and client visibility filters do not apply.
+        `operator`: private tables may be read, and client visibility filters do not apply. `conditions_max`: how many
+        comparisons it may have, as they are what parsing costs.
         """
-        return self._query(take_apart(sql), operator)
+        return self._query(take_apart(sql), operator, conditions_max)
 
-    def parse_all(self, sql: str, *, operator: bool = False) -> list[Query]:
+    def parse_all(
+        self, sql: str, *, operator: bool = False, conditions_max: int = grammar.CONDITIONS_MAX
+    ) -> list[Query]:
         """As `parse`, but `SELECT * FROM *` is allowed, too: a query for every table that may be read but events."""
         text = take_apart(sql)
         if not _is_everything(text.pieces):
-            return [self._query(text, operator)]
+            return [self._query(text, operator, conditions_max)]
         names = [
             target.schema.name
             for target in self._targets.values()
@@ -109,7 +112,8 @@ class Catalog:
         quoted = name.replace('"', '""')
         return self.parse(f'SELECT * FROM "{quoted}"', operator=operator)
 
-    def _query(self, text: Text, operator: bool) -> Query:
+    def _query(self, text: Text, operator: bool, conditions_max: int) -> Query:
+        grammar.check_count(text.pieces, conditions_max)
         key = (text.shape, operator)
         with self._lock:
             planned = self._shapes.get(key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Coroutine
 from threading import get_ident
 from time import perf_counter
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gamedb.callables import runs_elsewhere
 from gamedb.errors import DatabaseClosed, ReducerError, StorageError, WireError
 from gamedb.server.endpoints import Endpoint, Endpoints
+from gamedb.server.rates import Budget
 from gamedb.wire import messages
 from gamedb.wire.messages import CallProcedure, CallReducer
 
@@ -46,6 +48,8 @@ class Calls:
         self._procedures = endpoints.procedures
         self._spawn = spawn
         self._running: set[asyncio.Task[None]] = set()
+        rate = session.limits.calls_per_second_max
+        self._budget = None if rate == math.inf else Budget(rate, session.seconds())
 
     def __len__(self) -> int:
         """How many procedures are running."""
@@ -63,6 +67,9 @@ class Calls:
         name, request_id = message.reducer, message.request_id
         hub = self._hub
         hub.counters.calls += 1
+        if self._budget is not None and (refusal := self._over(self._budget)) is not None:
+            self._fail(request_id, refusal)
+            return
         endpoint = self._reducers.get(name)
         if endpoint is None or endpoint.private:
             refusal = self._refusal(endpoint, name, "reducer")
@@ -102,7 +109,9 @@ class Calls:
         name = message.procedure
         endpoint = self._procedures.get(name)
         limit = self._session.limits.procedures_max
-        problem = self._refusal(endpoint, name, "procedure")
+        problem = None if self._budget is None else self._over(self._budget)
+        if problem is None:
+            problem = self._refusal(endpoint, name, "procedure")
         if problem is None and len(self._running) >= limit:
             problem = f"{limit} procedures of this connection are running; wait for one to end"
         arguments: tuple[Any, ...] = ()
@@ -141,6 +150,16 @@ class Calls:
         self._session.flush()
 
     # --- both
+
+    def _over(self, budget: Budget) -> str | None:
+        """Why this client has to wait with its calls; `None` when it need not."""
+        wait = budget.wait(self._session.seconds())
+        if not wait:
+            budget.use()
+            return None
+        self._hub.counters.refused["calls_per_second_max"] += 1
+        rate = f"{budget.per_second:g} calls a second"
+        return f"too many calls: at most {rate} on average (calls_per_second_max); call again in {wait:.1f} s"
 
     def _refusal(self, endpoint: Endpoint | None, name: str, kind: str) -> str | None:
         """Why this client may not call a function; `None` when it may."""

@@ -29,6 +29,7 @@ async def serve_database(
     operators: Iterable[Identity] = (),
     static: str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
+    proxies: Iterable[str] = (),
     ready: Callable[[Serving], None] | None = None,
 ) -> None:
     """As `Database.serve`."""
@@ -40,7 +41,7 @@ async def serve_database(
         check_directory(pages, *(path for path in (file, directory) if path is not None))
     hosted = Hosted(db, name=name, limits=limits)
     db.operators.update(operators)
-    server = Server([hosted], Authenticator(Keys(directory), clock=db.clock), limits=limits)
+    server = Server([hosted], Authenticator(Keys(directory), clock=db.clock), limits=limits, proxies=proxies)
     try:
         await serve(server, listen, static=pages, ready=ready)
     finally:

@@ -62,7 +62,7 @@ class Feed:
 class HubCounters:
     """What a hub has done so far."""
 
-    __slots__ = ("calls", "commits", "deltas", "frame_bytes", "frames", "messages")
+    __slots__ = ("calls", "commits", "deltas", "frame_bytes", "frames", "messages", "refused")
 
     def __init__(self) -> None:
         self.commits = 0
@@ -75,3 +75,5 @@ class HubCounters:
         self.frame_bytes = 0
         self.calls = 0
         """Reducer calls that came over websockets."""
+        self.refused: Counter[str] = Counter()
+        """How often a client reached a limit of its rates, by the name of the limit."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
@@ -11,20 +12,22 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from gamedb.server.health import health_of
 from gamedb.server.hosted import Hosted
+from gamedb.server.limits import RATES
 from gamedb.server.measures import BUCKETS
 
 _BOUNDS: Final = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
 _PROCESS: Final = (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR)
 
 
-def metrics_text(databases: Iterable[Hosted]) -> bytes:
-    """The metrics of these databases and of the process."""
-    return generate_latest(_Collected(list(databases)))
+def metrics_text(databases: Iterable[Hosted], refused: Mapping[str, int] | None = None) -> bytes:
+    """The metrics of these databases and of the process. `refused`: how often limits by address were reached."""
+    return generate_latest(_Collected(list(databases), refused or {}))
 
 
 class _Collected:
-    def __init__(self, databases: list[Hosted]) -> None:
+    def __init__(self, databases: list[Hosted], refused: Mapping[str, int]) -> None:
         self._databases = databases
+        self._refused = refused
 
     def collect(self) -> Iterator[Metric]:
         yield from self._gauges()
@@ -79,7 +82,18 @@ class _Collected:
                 sent.add_metric([hosted.name], counters.frame_bytes)
                 frames.add_metric([hosted.name], counters.frames)
                 calls.add_metric([hosted.name], counters.calls)
-        return [transactions, sent, frames, calls]
+        return [transactions, sent, frames, calls, self._refusals()]
+
+    def _refusals(self) -> Metric:
+        family = CounterMetricFamily("gamedb_refused", "What was past a limit of rates.", labels=["limit"])
+        refused = Counter(dict.fromkeys(RATES, 0))
+        refused.update(self._refused)
+        for hosted in self._databases:
+            if hosted.is_served:
+                refused.update(hosted.hub.counters.refused)
+        for limit, count in refused.items():
+            family.add_metric([limit], count)
+        return family
 
     def _durations(self) -> Metric:
         family = HistogramMetricFamily(

@@ -7,12 +7,14 @@ the answers of its queries. Large answers are made a share at a time and sent at
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from gamedb.errors import QueryError
 from gamedb.query import Catalog, Delta, LiveQuery, Query
 from gamedb.server.feed import Feed
+from gamedb.server.rates import Budget
 from gamedb.server.snapshot import Snapshot
 from gamedb.server.turns import Turns
 from gamedb.wire import messages
@@ -55,6 +57,8 @@ class QuerySets:
         self._turns = turns
         self._live: dict[int, QuerySet] = {}
         self._queries = 0
+        limits = session.limits
+        self._budget = Budget(limits.query_share_max, turns.seconds(), limits.query_seconds_burst)
         self.unfinished = 0
         """Answers that are being made."""
 
@@ -71,10 +75,11 @@ class QuerySets:
         texts = list(dict.fromkeys(text.strip() for text in message.queries))
         until = self._turns.seconds() + self._session.limits.query_set_seconds_max
         try:
-            self._check_room(len(texts))
-            queries = self._parse(texts, until)
-            with self._lock:
-                self._begin(message, queries, until)
+            with self._budgeted():
+                self._check_room(len(texts))
+                queries = self._parse(texts, until)
+                with self._lock:
+                    self._begin(message, queries, until)
         except QueryFailed as error:
             answer = messages.subscription_error(message.request_id, message.query_set_id, str(error))
             self._session.answer_now(answer)
@@ -95,13 +100,15 @@ class QuerySets:
 
     def _parse(self, texts: list[str], until: float = math.inf) -> list[tuple[str, Query]]:
         operator = self._session.identity in self._db.operators
+        most = self._session.limits.query_conditions_max
         found = []
         for text in texts:
             self._check_time(until, text)
             try:
-                found.extend([(text, query) for query in self._catalog.parse_all(text, operator=operator)])
+                queries = self._catalog.parse_all(text, operator=operator, conditions_max=most)
             except QueryError as error:
                 raise QueryFailed(f"{error}, executing: `{text}`") from None
+            found.extend([(text, query) for query in queries])
         return found
 
     def _begin(self, message: Subscribe, queries: list[tuple[str, Query]], until: float) -> None:
@@ -176,10 +183,11 @@ class QuerySets:
         """Answer a query, and follow nothing."""
         request_id, text = message.request_id, message.query.strip()
         try:
-            queries = self._parse([text])
-            with self._lock:
-                rows = [self._rows_once(text, query) for _, query in queries]
-                self._answer(rows, lambda tables: messages.one_off_result(request_id, tables))
+            with self._budgeted():
+                queries = self._parse([text])
+                with self._lock:
+                    rows = [self._rows_once(text, query) for _, query in queries]
+                    self._answer(rows, lambda tables: messages.one_off_result(request_id, tables))
         except QueryFailed as error:
             self._session.answer_now(messages.one_off_error(request_id, str(error)))
 
@@ -192,6 +200,20 @@ class QuerySets:
         return query.name, Snapshot(rows, codec.encode, codec.fixed_size)
 
     # --- both
+
+    @contextmanager
+    def _budgeted(self) -> Iterator[None]:
+        """What it does is paid for by this client's share of the server's time."""
+        before = self._turns.seconds()
+        wait = self._budget.wait(before, 0.0)
+        if wait:
+            self._hub.counters.refused["query_share_max"] += 1
+            share = f"{self._budget.per_second:.0%} of the server's time"
+            raise QueryFailed(f"the queries of this connection take more than {share}; ask again in {wait:.1f} s")
+        try:
+            yield
+        finally:
+            self._budget.use(self._turns.seconds() - before)
 
     def _answer(self, rows: Rows, finish: Callable[[list[bytes]], bytes]) -> None:
         """Under the lock: answer with rows as they are now, even if making bytes of them takes a while."""

@@ -132,6 +132,7 @@ async def serving(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # uvicorn would believe any X-Forwarded-For of this machine; see `Admission`
         backlog=BACKLOG,
         timeout_graceful_shutdown=HTTP_SECONDS_MAX,
     )

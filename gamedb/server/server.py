@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gamedb.errors import SchemaError
+from gamedb.server.admission import Admission
 from gamedb.server.hosted import Hosted
 from gamedb.server.limits import Limits
 from gamedb.server.session import Session
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
 class Server:
     """Several hosted databases, and who may come in."""
 
-    def __init__(self, hosted: Iterable[Hosted], authenticator: Authenticator, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        hosted: Iterable[Hosted],
+        authenticator: Authenticator,
+        *,
+        limits: Limits | None = None,
+        proxies: Iterable[str] = (),
+    ) -> None:
         self.authenticator = authenticator
         self.limits = limits if limits is not None else Limits()
+        self.admission = Admission(self.limits, proxies)
+        """How much may come from one address."""
         self.hosted: dict[str, Hosted] = {}
         """The databases by name."""
         self._by_identity: dict[str, Hosted] = {}

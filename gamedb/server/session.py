@@ -104,6 +104,8 @@ class Session:
         self.connection_id = caller.connection_id
         self.address = caller.address
         self.limits = limits
+        self.seconds = turns.seconds
+        """The clock of its budgets."""
         self.marked = False
         """Whether the hub has it on the list of those that have something to send."""
         self.ended = False

@@ -60,12 +60,14 @@ def open_site(
     operators: Iterable[Identity] = (),
     issuers: Iterable[TrustedIssuer] = (),
     limits: Limits | None = None,
+    proxies: Iterable[str] = (),
     quiet: bool = False,
 ) -> Iterator[Site]:
     """Open the databases of these games by their names, and close them at the end.
 
     `data_dir` is made when it is not there; with `None` nothing is kept. `url`: the databases are on that server, and
-    the rest is in the directory. `issuers`: whose tokens are accepted beside our own. Raises `GamedbError`s.
+    the rest is in the directory. `issuers`: whose tokens are accepted beside our own. `proxies`: whose
+    `X-Forwarded-For` is believed. Raises `GamedbError`s.
     """
     for name in games:
         check_name(name)
@@ -86,7 +88,7 @@ def open_site(
             opened.callback(logs.close)
             hosted.append(Hosted(db, name=name, owner=claims.identity, limits=limits, logs=logs))
             places[name] = "memory; nothing is kept" if target is None else _shown(target)
-        yield Site(Server(hosted, authenticator, limits=limits), claims.identity, token, places)
+        yield Site(Server(hosted, authenticator, limits=limits, proxies=proxies), claims.identity, token, places)
 
 
 def _authenticator(data_dir: Path | None, issuers: Iterable[TrustedIssuer]) -> Authenticator:

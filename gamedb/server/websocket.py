@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from websockets.exceptions import InvalidState
@@ -17,6 +18,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from gamedb.server.admission import TooMany
 from gamedb.server.opening import Opening, Refusal, opening
 from gamedb.server.server import Server
 from gamedb.server.session import FAILED, GOING_AWAY, Refused, Session, shorten
@@ -55,6 +57,10 @@ class WebSocket(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._lost = False
+        self._from = ""
+        """Where the client is, for the log."""
+        self._leave: Callable[[], None] | None = None
+        """Ends that it is counted for its address."""
         self.paused = False
 
     # --- the transport
@@ -62,6 +68,7 @@ class WebSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=BUFFERED_BYTES_MAX)
+        self._from = self._peer()
         self._connections.add(self)
         self._server.websockets.add(self)
 
@@ -70,6 +77,8 @@ class WebSocket(asyncio.Protocol):
         self.paused = True
         self._connections.discard(self)
         self._server.websockets.discard(self)
+        if self._leave is not None:
+            self._leave()
         if self._timer is not None:
             self._timer.cancel()
         if self._session is not None:
@@ -151,16 +160,30 @@ class WebSocket(asyncio.Protocol):
     async def _look_at(self, request: Request) -> Opening:
         if len(self._server.websockets) > self._limits.connections_max:
             raise Refusal(503, f"the server has {self._limits.connections_max} connections; try again later")
+        self._count_in(request.headers.get_all("X-Forwarded-For"))
         headers = {name.lower(): value for name, value in request.headers.raw_items()}
         offered = [
             protocol.strip()
             for header in request.headers.get_all("Sec-WebSocket-Protocol")
             for protocol in header.split(",")
         ]
-        return await opening(self._server, request.path, headers, offered, address=self._address())
+        return await opening(self._server, request.path, headers, offered, address=self._from)
+
+    def _count_in(self, forwarded: list[str]) -> None:
+        admission = self._server.admission
+        peer = self._transport.get_extra_info("peername")
+        if not isinstance(peer, tuple):
+            return
+        address = admission.proxies.client(peer[0], forwarded)
+        if address != peer[0]:
+            self._from = address
+        try:
+            self._leave = admission.enter(address)
+        except TooMany as error:
+            raise Refusal(429, str(error)) from None
 
     def _refuse(self, status: int, text: str) -> None:
-        _log.info("a websocket from %s was refused: %d %s", self._address(), status, text)
+        _log.info("a websocket from %s was refused: %d %s", self._from, status, text)
         if self._lost:
             return
         self._conn.send_response(self._conn.reject(status, text))
@@ -181,7 +204,7 @@ class WebSocket(asyncio.Protocol):
         for event in early:
             self._take(event)
 
-    def _address(self) -> str:
+    def _peer(self) -> str:
         peer = self._transport.get_extra_info("peername")
         return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer or "")
 
@@ -279,7 +302,7 @@ class WebSocket(asyncio.Protocol):
         if not (self._reading or self.paused) or (buffered and self._taken > before):
             self._heard_at = now  # it is us who do not listen, or it reads slowly what there is much of
         if now - self._heard_at >= self._limits.silence_seconds_max:
-            _log.info("connection from %s was silent for %.0f s", self._address(), now - self._heard_at)
+            _log.info("connection from %s was silent for %.0f s", self._from, now - self._heard_at)
             self._transport.abort()
             return
         if not self.paused:

@@ -153,7 +153,7 @@ class Transfers(Game):
         fired = [row.number for row in db.read(Fired)]
         assert sorted(pending + fired) == sorted(due), "a timer was lost or fired twice"
 
-        (state,) = db._system[ScheduleState]
+        (state,) = db._committed_system[ScheduleState]
         phase = to_micros(state.next_at) % micros_of(TICK)
         assert self._phases.setdefault(path, phase) == phase, "the ticker lost its phase"
         ticks = sorted(row.at_micros for row in db.read(Tick))

@@ -267,6 +267,8 @@ class TestRefusedStarts:
             ([GAME, "--static", "."], "lie in each other"),
             ([GAME, "--listen", "a" * 70 + ":3000"], "cannot listen on aaaa"),
             ([GAME, "--log-level", "loud"], "debug, info"),
+            ([GAME, "--limit", "connection_max=5"], "did you mean connections_max?"),
+            ([GAME, "--proxy", "front.local"], "use an address or a network"),
             ([GAME, "--memory", "--url", "postgresql://x/y"], "exclude each other"),
             (["no_such_game:module"], "no module"),
         ],

@@ -11,6 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from gamedb.errors import DatabaseClosed, QueryError, StorageError, TokenError, WireError
+from gamedb.server.admission import TooMany
+from gamedb.server.credentials import Credentials, credentials
+from gamedb.server.server import Server
 
 _log: Final = logging.getLogger("gamedb.server")
 
@@ -36,6 +39,8 @@ def refusal(error: Exception) -> Refused:
     match error:
         case Refused():
             return error
+        case TooMany():
+            return Refused(429, str(error), {"retry-after": str(error.retry_seconds)})
         case TokenError(code="issuer_unreachable"):
             return Refused(503, str(error), {"retry-after": "30"})
         case TokenError(code="scheme"):
@@ -66,6 +71,20 @@ def guarded(handler: Handler) -> Handler:
             return refusal(error).response()
 
     return answer
+
+
+def address_of(server: Server, request: Request) -> str:
+    """Where a request comes from."""
+    peer = "" if request.client is None else request.client.host
+    return server.admission.proxies.client(peer, request.headers.getlist("x-forwarded-for"))
+
+
+async def caller_of(server: Server, request: Request) -> Credentials:
+    """Who makes a request; somebody new when it shows no token, which each address may be only so often."""
+    shown = request.headers.get("authorization")
+    if shown is None or not shown.strip():
+        server.admission.new_identity(address_of(server, request))
+    return await credentials(server.authenticator, shown)
 
 
 async def read_body(request: Request, bytes_max: int) -> bytes:

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gamedb.errors import TokenError
-from gamedb.server.credentials import Credentials, credentials
+from gamedb.server.credentials import Credentials
 from gamedb.server.hosted import Hosted
-from gamedb.server.http.answers import Handler, Refused, guarded, refusal
+from gamedb.server.http.answers import Handler, Refused, caller_of, guarded, refusal
 from gamedb.server.server import Server
 from gamedb.types import Identity
 
@@ -50,7 +50,7 @@ def for_database(server: Server, handler: Callable[[Visit], Awaitable[Response]]
     """A handler of requests to a database as an endpoint."""
 
     async def answer(request: Request) -> Response:
-        caller = await credentials(server.authenticator, request.headers.get("authorization"))
+        caller = await caller_of(server, request)
         try:
             hosted = find_database(server, request.path_params["db"])
             response = await handler(Visit(request=request, server=server, hosted=hosted, caller=caller))
@@ -67,7 +67,7 @@ def for_database(server: Server, handler: Callable[[Visit], Awaitable[Response]]
 
 async def operated(server: Server, request: Request) -> list[Hosted]:
     """The databases that the caller operates; nobody's token, or that of nobody here, is refused."""
-    caller = await credentials(server.authenticator, request.headers.get("authorization"))
+    caller = await caller_of(server, request)
     if caller.anonymous:
         raise TokenError("missing", "this is for operators; send Authorization: Bearer OWNER_TOKEN")
     found = [one for one in server.hosted.values() if one.may_operate(caller.claims.identity)]

@@ -9,7 +9,7 @@ from starlette.routing import Route
 from gamedb.errors import TokenError
 from gamedb.server.auth import Claims
 from gamedb.server.credentials import bearer_token
-from gamedb.server.http.answers import Refused, guarded
+from gamedb.server.http.answers import Refused, address_of, guarded
 from gamedb.server.server import Server
 from gamedb.types import Identity
 
@@ -17,7 +17,8 @@ from gamedb.types import Identity
 def routes(server: Server) -> list[Route]:
     """The routes below `/v1`."""
 
-    async def new(_request: Request) -> Response:
+    async def new(request: Request) -> Response:
+        server.admission.new_identity(address_of(server, request))
         claims, token = server.authenticator.issue()
         return JSONResponse({"identity": claims.identity.hex(), "token": token})
 

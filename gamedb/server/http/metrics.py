@@ -21,6 +21,6 @@ def routes(server: Server) -> list[Route]:
     """The route, which is not below `/v1`."""
 
     async def metrics(request: Request) -> Response:
-        return Response(metrics_text(await operated(server, request)), media_type=MEDIA_TYPE)
+        return Response(metrics_text(await operated(server, request), server.admission.refused), media_type=MEDIA_TYPE)
 
     return [Route("/metrics", guarded(metrics))]

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from gamedb.columns import ColumnType
 from gamedb.errors import QueryError
 from gamedb.query import Matcher, Query
-from gamedb.server.http.answers import Refused, read_body
+from gamedb.server.http.answers import Refused, address_of, read_body
 from gamedb.server.http.databases import Visit, for_database
 from gamedb.server.server import Server
 from gamedb.store import ReadTables
@@ -60,13 +60,18 @@ def _encoded(columns: list[tuple[str, ColumnType]], rows: list[tuple[Any, ...]],
 
 
 async def _answer(visit: Visit, text: str) -> Answer:
+    spend = None if visit.operates else visit.server.admission.query(address_of(visit.server, visit.request))
+    before = perf_counter()
     try:
-        query = visit.hosted.catalog.parse(text, operator=visit.operates)
+        most = visit.hosted.limits.query_conditions_max
+        query = visit.hosted.catalog.parse(text, operator=visit.operates, conditions_max=most)
+        return await asyncio.to_thread(_clients_answer, visit, query)
     except QueryError:
         if not visit.operates:
             raise
-    else:
-        return await asyncio.to_thread(_clients_answer, visit, query)
+    finally:
+        if spend is not None:
+            spend(perf_counter() - before)
     found = await asyncio.to_thread(visit.hosted.db.sql, text)
     return list(found.columns), found.rows
 

@@ -27,7 +27,7 @@ def world(clock: ManualClock) -> Iterator[World]:
 
 
 def open_connections(db: Database) -> int:
-    return len(db._system[ClientConnection])
+    return len(db._committed_system[ClientConnection])
 
 
 # --- coming in

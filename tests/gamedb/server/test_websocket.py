@@ -34,6 +34,7 @@ from tests.gamedb.server.with_sockets import (
     masked,
     raw,
     served,
+    until,
     upgrade_answer,
 )
 
@@ -52,17 +53,6 @@ def game() -> Iterator[Game]:
     module, gates = arena()
     with Database(module) as db, served(db) as serving:
         yield Game(db, gates, serving)
-
-
-def until(holds: object, what: str) -> None:
-    """Wait, a bounded time, for what another thread is about to do."""
-    assert callable(holds)
-    pause = threading.Event()
-    for _ in range(SECONDS_MAX * 100):
-        if holds():
-            return
-        pause.wait(0.01)
-    raise AssertionError(f"it did not come to pass that {what}")
 
 
 # --- the handshake

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -29,11 +30,16 @@ SECONDS_MAX = 20
 
 
 @contextmanager
-def served(*databases: Database, limits: Limits | None = None, names: tuple[str, ...] = ()) -> Iterator[Serving]:
+def served(
+    *databases: Database, limits: Limits | None = None, names: tuple[str, ...] = (), proxies: tuple[str, ...] = ()
+) -> Iterator[Serving]:
     """Serve databases from a thread."""
     named = zip(databases, names or [db.module.name for db in databases], strict=True)
     server = Server(
-        [Hosted(db, name=name, limits=limits) for db, name in named], Authenticator(Keys(None)), limits=limits
+        [Hosted(db, name=name, limits=limits) for db, name in named],
+        Authenticator(Keys(None)),
+        limits=limits,
+        proxies=proxies,
     )
     try:
         with in_thread(server) as serving:
@@ -162,3 +168,14 @@ def upgrade_answer(serving: Serving, *, name: str = "arena", query: str = "", he
                 break
             answer += data
         return answer.decode(errors="replace")
+
+
+def until(holds: object, what: str) -> None:
+    """Wait, a bounded time, for what another thread is about to do."""
+    assert callable(holds)
+    pause = threading.Event()
+    for _ in range(SECONDS_MAX * 100):
+        if holds():
+            return
+        pause.wait(0.01)
+    raise AssertionError(f"it did not come to pass that {what}")

@@ -73,9 +73,9 @@ class QuerySets:
             self._session.refuse(f"query set {message.query_set_id} is live already; unsubscribe it first")
             return
         texts = list(dict.fromkeys(text.strip() for text in message.queries))
-        until = self._turns.seconds() + self._session.limits.query_set_seconds_max
         try:
-            with self._budgeted():
+            with self._budgeted() as began:
+                until = began + self._session.limits.query_set_seconds_max
                 self._check_room(len(texts))
                 queries = self._parse(texts, until)
                 with self._lock:
@@ -202,18 +202,18 @@ class QuerySets:
     # --- both
 
     @contextmanager
-    def _budgeted(self) -> Iterator[None]:
-        """What it does is paid for by this client's share of the server's time."""
-        before = self._turns.seconds()
-        wait = self._budget.wait(before, 0.0)
+    def _budgeted(self) -> Iterator[float]:
+        """What is done in it is paid for by this client's share of the server's time; gives when it begins."""
+        began = self._turns.seconds()
+        wait = self._budget.wait(began, 0.0)
         if wait:
             self._hub.counters.refused["query_share_max"] += 1
             share = f"{self._budget.per_second:.0%} of the server's time"
             raise QueryFailed(f"the queries of this connection take more than {share}; ask again in {wait:.1f} s")
         try:
-            yield
+            yield began
         finally:
-            self._budget.use(self._turns.seconds() - before)
+            self._budget.use(self._turns.seconds() - began)
 
     def _answer(self, rows: Rows, finish: Callable[[list[bytes]], bytes]) -> None:
         """Under the lock: answer with rows as they are now, even if making bytes of them takes a while."""

@@ -494,7 +494,7 @@ def test_clients_that_come_and_go_leave_nothing_behind(world: World) -> None:
     assert world.hub.backlog.pending == {}
     assert world.hub._waiting == {}
     assert len(world.hub._marked) == 0
-    assert [len(table) for row, table in world.db._system.items() if row is ClientConnection] == [0]
+    assert [len(table) for row, table in world.db._committed_system.items() if row is ClientConnection] == [0]
 
 
 def test_many_followers_are_told_by_one_note_in_the_order_of_all_else(world: World) -> None:

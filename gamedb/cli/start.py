@@ -252,6 +252,7 @@ def log(level: str) -> None:
     if level.lower() not in LEVELS:
         fail(f"--log-level {level!r}: use one of {', '.join(LEVELS)}")
     handler = logging.StreamHandler()
+    handler.setLevel(level.upper())  # a served database logs more, for those who look at its log
     handler.setFormatter(_Harmless("%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("gamedb").setLevel(level.upper())

@@ -63,7 +63,8 @@ class Logs:
         logger = db.log = logging.getLogger(f"gamedb.{name}")
         handler = _Handler(self, db)
         before = logger.level
-        if logger.level == logging.NOTSET or logger.level > self._level:
+        handler.setLevel(self._level)
+        if logger.getEffectiveLevel() > self._level:
             logger.setLevel(self._level)
         logger.addHandler(handler)
 

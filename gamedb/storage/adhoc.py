@@ -6,7 +6,9 @@ nothing is answered from a copy of its tables in a private SQLite database, made
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +39,12 @@ VALUE_BYTES_MAX: Final = 64 << 20
 _STEPS: Final = 10_000
 """SQLite looks at the time after so many steps of its virtual machine."""
 _FETCH_ROWS: Final = 1_000
+NAME_COMPARED_MAX: Final = 100
+_UNKNOWN: Final = re.compile(
+    r"no such (?:table: (?P<table>\S+)|column: (?P<column>\S+))"  # SQLite
+    r"""|(?:relation "?(?P<relation>[^\s"]+)"?|column "?(?P<attribute>[^\s"]+)"?) does not exist"""  # PostgreSQL
+)
+"""What the engines say of names that they do not know."""
 _TEXT, _WHOLE, _FLOAT, _BYTES, _TRUTH = (column_type(t, "a result") for t in (str, int, float, bytes, bool))
 _PLAIN: Final[dict[type, ColumnType]] = {str: _TEXT, int: _WHOLE, float: _FLOAT, bytes: _BYTES, bool: _TRUTH}
 _READS: Final = frozenset(
@@ -79,7 +87,10 @@ def ask(
     limits = limits or AdHocLimits()
     parsed = parse(target)
     if isinstance(parsed, URL):
-        return _ask_postgres(parsed, name, tables, sql, limits)
+        try:
+            return _ask_postgres(parsed, name, tables, sql, limits)
+        except QueryError as error:
+            raise QueryError(_with_hint(str(error), tables)) from None
     uri = Path(os.path.realpath(parsed)).as_uri()
     try:
         driver = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, timeout=limits.seconds_max)
@@ -142,7 +153,7 @@ def _ask_sqlite(
     except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError) as error:
         if isinstance(error, QueryError):
             raise
-        raise QueryError(_sqlite_problem(error, sql, limits, deadline)) from None
+        raise QueryError(_with_hint(_sqlite_problem(error, sql, limits, deadline), tables)) from None
     finally:
         driver.set_authorizer(None)
         driver.set_progress_handler(None, 0)
@@ -190,6 +201,18 @@ def _ask_postgres(url: URL, name: str, tables: Mapping[str, TableSchema], sql: s
 
 
 # --- what both have
+
+
+def _with_hint(problem: str, tables: Mapping[str, TableSchema]) -> str:
+    """The engine's words, and the name that was meant if one of ours is like the one that it does not know."""
+    found = _UNKNOWN.search(problem)
+    if found is None:
+        return problem
+    table = found["table"] or found["relation"]
+    known = list(tables) if table else [column.name for schema in tables.values() for column in schema.columns]
+    name = (table or found["column"] or found["attribute"]).rpartition(".")[2]
+    close = difflib.get_close_matches(name[:NAME_COMPARED_MAX].lower(), known, 1)
+    return f"{problem}; did you mean {close[0]}?" if close else problem
 
 
 def _fetched(chunks: Iterable[Sequence[tuple[Any, ...]]], limits: AdHocLimits) -> list[tuple[Any, ...]]:

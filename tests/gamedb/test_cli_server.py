@@ -161,7 +161,7 @@ class TestSql:
 
     def test_errors(self, run: Run, running: Running) -> None:
         result = run("sql", "arena", "SELECT * FROM playr", "--server", running.url)
-        assert result == Result(1, "", "error: no such table: playr\n")
+        assert result == Result(1, "", "error: no such table: playr; did you mean player?\n")
         assert "call a reducer" in run("sql", "arena", "DELETE FROM player", "--server", running.url).err
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,3 +287,27 @@ class TestRoute:
         asyncio.run(follow())
         assert [e["message"] for batch in got for e in entries(batch.splitlines())] == ["ann joined", "ben joined"]
         assert served.hosted.logs._followers == []
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"), [("error", ["bad"]), ("warning", ["slow", "bad"]), ("debug", ["small", "slow", "bad"])]
+)
+def test_the_terminal_shows_what_it_was_asked_for_and_the_log_keeps_the_rest(level: str, shown: list[str]) -> None:
+    code = """
+import sys
+from gamedb import Database, Module
+from gamedb.cli.start import log
+from gamedb.server.hosted import Hosted
+
+log(sys.argv[1])
+with Database(Module("arena")) as db:
+    hosted = Hosted(db)
+    db.log.debug("small")
+    db.log.warning("slow")
+    db.log.error("bad")
+    print(*(b"slow" in line for line in hosted.logs.last()))
+    hosted.logs.close()
+"""
+    ran = subprocess.run([sys.executable, "-c", code, level], capture_output=True, text=True, check=True)
+    assert [line.rpartition(": ")[2] for line in ran.stderr.splitlines()] == shown
+    assert ran.stdout.split() == ["True", "False"]

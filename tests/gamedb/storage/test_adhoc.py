@@ -275,6 +275,23 @@ def test_what_is_no_query_is_an_error_of_the_query(db: Database, sql: str) -> No
     assert db.sql("SELECT count(*) AS n FROM note WHERE author = 1").rows == [(2,)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("SELECT * FROM notes", "did you mean note?"),
+        ("SELECT * FROM Everythin", "did you mean everything?"),
+        ("SELECT autor FROM note", "did you mean author?"),
+        ("SELECT n.autor FROM note n", "did you mean author?"),
+        ("SELECT * FROM zzzzzz", ""),
+        ("SELECT zzzzzz FROM note", ""),
+    ],
+)
+def test_a_misspelt_name_is_told_from_the_right_one(db: Database, sql: str, hint: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        db.sql(sql)
+    assert str(caught.value).partition("; ")[2] == hint
+
+
 def test_limits_of_rows_and_bytes(db: Database) -> None:
     with pytest.raises(QueryError, match="more than 1 rows; add a LIMIT"):
         db.sql("SELECT * FROM note", limits=AdHocLimits(rows_max=1))

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from gamedb import Commit, Database, Identity, ManualClock, Module
 from workflow_module import Workflows
 
-from .world import Character, Chat, Item, Point
+from .world import Character, Chat, Item, Notice, Point
 
 ORIGIN = Point()
 
@@ -60,8 +60,8 @@ class Player:
 
     @property
     def heard(self) -> list[str]:
-        """The chat lines that only this player got, in order."""
-        return [line.text for line in sorted(self._stage.db.read(Chat).where(to_id=self.id), key=lambda c: c.id)]
+        """The lines that only this player got, in order."""
+        return [line.text for line in sorted(self._stage.db.read(Notice).where(to_id=self.id), key=lambda n: n.id)]
 
 
 class Stage:
@@ -108,7 +108,7 @@ class Stage:
     @property
     def announced(self) -> list[str]:
         """The lines for everybody, in order."""
-        return [line.text for line in sorted(self.db.read(Chat).where(to_id=None), key=lambda c: c.id)]
+        return [line.text for line in sorted(self.db.read(Chat), key=lambda c: c.id)]
 
     def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
         """Let time pass. Whatever falls due meanwhile fires at its own moment."""
@@ -120,14 +120,18 @@ class Stage:
         self.clock.set(until)
 
     def narrate(self) -> None:
-        """Print every chat line from now on, with the seconds since now."""
+        """Print every line from now on, with the seconds since now."""
         began = self.clock.now
 
-        def on_chat(commit: Commit) -> None:
-            changes = commit.of(Chat)
-            for line in changes.inserted if changes is not None else []:
-                reader = None if line.to_id is None else self.db.read(Character).get(line.to_id)
-                whom = "" if reader is None else f"(to {reader.name}) "
-                print(f"{(line.at - began).total_seconds():8.1f} s  {whom}{line.text}")
+        def show(line: Chat | Notice, whom: str = "") -> None:
+            print(f"{(line.at - began).total_seconds():8.1f} s  {whom}{line.text}")
 
-        self.db.subscribe(Chat, on_chat)
+        def on_lines(commit: Commit) -> None:
+            announced, noticed = commit.of(Chat), commit.of(Notice)
+            for line in announced.inserted if announced is not None else []:
+                show(line)
+            for notice in noticed.inserted if noticed is not None else []:
+                reader = self.db.read(Character).get(notice.to_id)
+                show(notice, "" if reader is None else f"(to {reader.name}) ")
+
+        self.db.subscribe([Chat, Notice], on_lines)

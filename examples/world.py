@@ -104,12 +104,26 @@ class Walk(Row):
 
 @world.table(public=True)
 class Chat(Row):
-    """A line that one character reads, or everybody (`to_id` None)."""
+    """A line that everybody reads."""
 
     id: PrimaryKey[AutoInc[u64]] = 0
     at: datetime
-    to_id: Index[u64 | None]
     text: str
+
+
+@world.table(public=True)
+class Notice(Row):
+    """A line that one character reads: a table of its own, as who may see a row is said of a table."""
+
+    id: PrimaryKey[AutoInc[u64]] = 0
+    at: datetime
+    to_id: Index[u64]
+    text: str
+
+
+world.client_visibility_filter(
+    "SELECT notice.* FROM notice JOIN character ON notice.to_id = character.id WHERE character.identity = :sender"
+)
 
 
 # --- characters
@@ -196,12 +210,12 @@ def heal(ctx: ReducerContext, character_id: int) -> None:
 
 def tell(ctx: ReducerContext, character_id: int, text: str) -> None:
     """A line for one character."""
-    ctx.db[Chat].insert(Chat(at=ctx.now, to_id=character_id, text=text))
+    ctx.db[Notice].insert(Notice(at=ctx.now, to_id=character_id, text=text))
 
 
 def announce(ctx: ReducerContext, text: str) -> None:
     """A line for everybody."""
-    ctx.db[Chat].insert(Chat(at=ctx.now, to_id=None, text=text))
+    ctx.db[Chat].insert(Chat(at=ctx.now, text=text))
 
 
 # --- effects

@@ -14,7 +14,7 @@ from workflow_module import Workflow, WorkflowEvent, WorkflowStatus
 from .. import buff, quest
 from ..boss_fight import RaidMember
 from ..quest import PlaceReached
-from ..world import Character, Chat, Effect, Item, Walk, character, distance, halt, move_item, move_to, tell
+from ..world import Character, Chat, Effect, Item, Notice, Walk, character, distance, halt, move_item, move_to, tell
 from .realm import (
     PLACES,
     ChatLine,
@@ -55,6 +55,7 @@ def sweep(ctx: ReducerContext) -> None:
     if second % 5 == 0:
         level(ctx)
         keep_newest(ctx, Chat, CHAT_MAX)
+        keep_newest(ctx, Notice, CHAT_MAX)
         keep_newest(ctx, ChatLine, LINES_MAX)
         keep_newest(ctx, WorkflowEvent, EVENTS_MAX)
     if second % 15 == 0:

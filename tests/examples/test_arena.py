@@ -24,9 +24,10 @@ from examples.arena.realm import (
 from examples.auction import Lot
 from examples.boss_fight import Encounter, RaidMember
 from examples.stage import Player, Stage
-from examples.world import Character, Chat, Effect, HeldGold, Item, Point, Walk, item_counts, total_gold
+from examples.world import Character, Chat, Effect, HeldGold, Item, Notice, Point, Walk, item_counts, tell, total_gold
 from gamedb import ConnectionId, Identity, NotAllowed, ReducerError, Row
 from tests.examples.crashes import CrashStage
+from tests.gamedb.server.without_sockets import World
 from workflow_module import Workflow, WorkflowEvent, WorkflowStatus
 
 
@@ -138,6 +139,7 @@ def test_an_hour_of_play_keeps_all_gold_and_things_and_every_table_small(caplog:
     assert state.fights >= 12
     assert state.won > 0
     assert len(db.read(Chat)) <= upkeep.CHAT_MAX + 60
+    assert len(db.read(Notice)) <= upkeep.CHAT_MAX + 60
 
 
 def test_something_happens_everywhere_within_half_a_minute() -> None:
@@ -145,7 +147,7 @@ def test_something_happens_everywhere_within_half_a_minute() -> None:
     arena.stage.wait(minutes=2)
     for _ in range(6):
         seen: set[str] = set()
-        watched: list[type[Row]] = [Walk, Effect, Lot, ChatLine, Chat, WorkflowEvent]
+        watched: list[type[Row]] = [Walk, Effect, Lot, ChatLine, Chat, Notice, WorkflowEvent]
 
         def look(name: str, seen: set[str] = seen) -> None:
             seen.add(name)
@@ -572,3 +574,27 @@ def test_the_heartbeat_is_not_for_players(arena: Arena) -> None:
     (row,) = arena.stage.db.read(Bank)
     assert arena.stage.character(row.character_id).gold > 0
     assert not list(arena.stage.db.read(HeldGold).where(owner_id=arena.hero.id))
+
+
+def test_nobody_reads_what_is_told_to_another() -> None:
+    """Whatever they ask: the rows do not leave the server."""
+    arena = Arena()
+    db, ann, ben = arena.stage.db, arena.hero, arena.connect(1002)
+
+    def told(to: Player, text: str) -> None:
+        with db.transaction() as ctx:
+            tell(ctx, to.id, text)
+
+    told(ann, "a secret")
+    told(ben, "a word")
+    clients = World(db)
+    asked = ("SELECT * FROM notice", f"SELECT * FROM notice WHERE to_id = {ann.id}")
+    reading = {name: clients.client(identity=player.identity) for name, player in (("ann", ann), ("ben", ben))}
+    reading["a stranger"] = clients.client()
+    for client in reading.values():
+        for number, query in enumerate(asked):
+            client.subscribe(number, query)
+    told(ann, "another secret")
+    clients.turn()
+    read = {name: {row.text for row in client.rows("notice")} for name, client in reading.items()}
+    assert read == {"ann": {"a secret", "another secret"}, "ben": {"a word"}, "a stranger": set()}

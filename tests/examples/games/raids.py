@@ -104,7 +104,7 @@ class Raids(Game):
 
     def _check_times(self, running: Running) -> None:
         """Each bite and each breath came in its turn, and was felt once; each phase was entered once."""
-        lines = Counter(line.text for line in running.db.read(Chat).where(to_id=None))
+        lines = Counter(line.text for line in running.db.read(Chat))
         due: dict[int, datetime] = {}
         for moment in timeline(running, boss_add):
             bitten = moment.fired(BossTimer.BITE)

@@ -120,15 +120,15 @@ function useNotices() {
   const heard = useRef<bigint | null>(null);
   useEffect(() => {
     const me = world.me?.id;
-    const newest = world.news.at(-1)?.id;
-    if (!world.live || me === undefined || newest === undefined) return;
+    const newest = world.notices.at(-1)?.id ?? 0n;
+    if (!world.live || me === undefined) return;
     if (heard.current !== null) {
-      for (const line of world.news) {
-        if (line.id > heard.current && line.toId === me) {
+      for (const line of world.notices) {
+        if (line.id > heard.current) {
           toast(/outbid|bid|buy|reserve/i.test(line.text) ? 'gold' : 'info', line.text);
         }
       }
     }
     heard.current = newest;
-  }, [world.live, world.news, world.me?.id, toast]);
+  }, [world.live, world.notices, world.me?.id, toast]);
 }

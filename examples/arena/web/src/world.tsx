@@ -29,6 +29,7 @@ export interface World {
   time: Types.WorldTime | undefined;
   lines: Rows<Types.ChatLine>;
   news: Rows<Types.Chat>;
+  notices: Rows<Types.Notice>;
   workflows: Rows<Types.Workflow>;
   timers: Rows<Types.WorkflowTimer>;
   events: Rows<Types.WorkflowEvent>;
@@ -66,6 +67,7 @@ interface Raw {
   times: Rows<Types.WorldTime>;
   lines: Rows<Types.ChatLine>;
   news: Rows<Types.Chat>;
+  notices: Rows<Types.Notice>;
   workflows: Rows<Types.Workflow>;
   timers: Rows<Types.WorkflowTimer>;
   events: Rows<Types.WorkflowEvent>;
@@ -93,6 +95,7 @@ function worldOf(raw: Raw): World {
     time: raw.times[0],
     lines: [...raw.lines].sort(byId),
     news: [...raw.news].sort(byId),
+    notices: [...raw.notices].sort(byId),
     workflows: raw.workflows,
     timers: raw.timers,
     events: [...raw.events].sort(byId),
@@ -122,12 +125,14 @@ export function WorldProvider({ children }: { children: ReactNode }) {
   const [workflows, r15] = useTable(tables.workflow);
   const [timers, r16] = useTable(tables.workflowTimer);
   const [events, r17] = useTable(tables.workflowEvent);
+  const [notices, r18] = useTable(tables.notice);
   const ready =
-    isActive && r1 && r2 && r3 && r4 && r5 && r6 && r7 && r8 && r9 && r10 && r11 && r12 && r13 && r14 && r15 && r16 && r17;
+    isActive && r1 && r2 && r3 && r4 && r5 && r6 && r7 && r8 && r9 && r10 && r11 && r12 && r13 && r14 && r15 && r16 && r17 &&
+    r18;
 
   const raw: Raw = {
     ready, identity, characters, figures, walks, effects, items, lots, heldGold, encounters, lairs, raid, places, times,
-    lines, news, workflows, timers, events,
+    lines, news, notices, workflows, timers, events,
   };
   const latest = useRef(raw);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);

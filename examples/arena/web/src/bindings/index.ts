@@ -51,6 +51,7 @@ import HeldGoldRow from './held_gold_table';
 import ItemRow from './item_table';
 import LairRow from './lair_table';
 import LotRow from './lot_table';
+import NoticeRow from './notice_table';
 import PlaceRow from './place_table';
 import RaidMemberRow from './raid_member_table';
 import WalkRow from './walk_table';
@@ -89,7 +90,6 @@ const tablesSchema = __schema({
     name: 'chat',
     indexes: [
       { accessor: 'id', name: 'chat_id_idx_btree', algorithm: 'btree', columns: ['id'] },
-      { accessor: 'to_id', name: 'chat_to_id_idx_btree', algorithm: 'btree', columns: ['toId'] },
     ],
     constraints: [
       { name: 'chat_id_key', constraint: 'unique', columns: ['id'] },
@@ -174,6 +174,16 @@ const tablesSchema = __schema({
       { name: 'lot_auction_id_key', constraint: 'unique', columns: ['auctionId'] },
     ],
   }, LotRow),
+  notice: __table({
+    name: 'notice',
+    indexes: [
+      { accessor: 'id', name: 'notice_id_idx_btree', algorithm: 'btree', columns: ['id'] },
+      { accessor: 'to_id', name: 'notice_to_id_idx_btree', algorithm: 'btree', columns: ['toId'] },
+    ],
+    constraints: [
+      { name: 'notice_id_key', constraint: 'unique', columns: ['id'] },
+    ],
+  }, NoticeRow),
   place: __table({
     name: 'place',
     indexes: [

@@ -26,7 +26,6 @@ export type Character = __Infer<typeof Character>;
 export const Chat = __t.object('Chat', {
   id: __t.u64(),
   at: __t.timestamp(),
-  toId: __t.option(__t.u64()),
   text: __t.string(),
 });
 export type Chat = __Infer<typeof Chat>;
@@ -113,6 +112,14 @@ export const Lot = __t.object('Lot', {
   endsAt: __t.timestamp(),
 });
 export type Lot = __Infer<typeof Lot>;
+
+export const Notice = __t.object('Notice', {
+  id: __t.u64(),
+  at: __t.timestamp(),
+  toId: __t.u64(),
+  text: __t.string(),
+});
+export type Notice = __Infer<typeof Notice>;
 
 export const Place = __t.object('Place', {
   id: __t.u32(),

@@ -13,7 +13,7 @@ export function AuctionPanel() {
   const world = useWorld();
   const now = useNow(500);
   const lots = [...world.lots].sort((a, b) => Number(a.endsAt.microsSinceUnixEpoch - b.endsAt.microsSinceUnixEpoch));
-  const sold = world.news.filter((line) => line.toId === undefined && line.text.includes(' is sold to ')).slice(-4).reverse();
+  const sold = world.news.filter((line) => line.text.includes(' is sold to ')).slice(-4).reverse();
   return (
     <Panel icon="gavel" title="Auction house" className="auction" note={<span className="muted">{lots.length} lots</span>}>
       <ul className="lots" data-testid="lots">

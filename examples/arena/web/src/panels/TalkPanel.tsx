@@ -101,7 +101,7 @@ function hue(id: bigint): string {
 }
 
 function Herald({ world }: { world: World }) {
-  const news = world.news.filter((line) => line.toId === undefined).slice(-70);
+  const news = world.news.slice(-70);
   return (
     <Scroll count={news.at(-1)?.id} testId="herald">
       {news.map((line) => (

@@ -139,6 +139,7 @@ def _call(run: Run, row: Workflow, wait: CallWait) -> Node:
             arguments=f"[{bytes(wait.args).decode()},{bytes(wait.kwargs).decode()}]",
             queue=queue,
             offered=queue,
+            offered_at=None if queue is None else run.now,
             attempts_max=wait.attempts,
             backoff_first_seconds=backoff.first.total_seconds(),
             backoff_factor=backoff.factor,

@@ -15,6 +15,7 @@ from .engine import Engine
 from .generation import add_workflows
 from .leases import Leases
 from .procedures import Procedures
+from .queues import report_untaken
 from .recovery import recover
 from .tables import (
     PendingProcedure,
@@ -35,6 +36,9 @@ RETENTION: Final = timedelta(days=7)
 
 PARKED_MAX: Final = 100
 """A database with more failed workflows than so many is unhealthy."""
+
+QUEUE_WAIT_MAX: Final = timedelta(minutes=5)
+"""How long a call may wait in a queue until a worker takes it, before the database is unhealthy."""
 
 OPENABLE: Final = (
     "workflow_start",
@@ -62,6 +66,7 @@ def install(
     retention: timedelta | None = RETENTION,
     journal: bool = True,
     public: bool = True,
+    queue_wait_max: timedelta | None = QUEUE_WAIT_MAX,
 ) -> Engine:
     """Install workflows on a module; what comes back is for the game's own reducers.
 
@@ -72,6 +77,7 @@ def install(
     - `journal`: keep a timeline in `workflow_event`.
     - `public`: clients may subscribe to the tables (but for `pending_procedure`, which operators alone may read), and
       ask for the time that their deadlines are told in.
+    - `queue_wait_max`: a database whose calls wait longer for a worker is unhealthy (`None`: never).
 
     Once for each module. Raises `SchemaError` for two workflows of one name and for what `access` names wrongly.
     """
@@ -104,6 +110,7 @@ def install(
     module.on_generate(lambda generation: add_workflows(generation, definitions.values()))
     module.on_describe(lambda: describe_workflows(definitions, testing=testing, journal=journal))
     module.on_health(_parked)
+    module.on_health(lambda report: report_untaken(report, queue_wait_max))
     module.on_worker(_work)
     module.count_rows(Workflow, "workflow_type", "status")
     module.count_rows(PendingProcedure, "procedure", "status")

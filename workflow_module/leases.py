@@ -13,14 +13,13 @@ from gamedb import ReducerContext
 
 from .engine import Engine
 from .procedures import Procedures
-from .queues import offered, parked
+from .queues import offered, parked, waiting_calls
 from .refusals import BadLease, UnknownProcedure
 from .tables import PendingProcedure, ProcedureStatus
 
 LEASE_SECONDS_MAX: Final = 86_400.0
 TAKEN_MAX: Final = 1_000
 """Calls that are taken at once."""
-_ID_MAX: Final = 2**64 - 1
 
 
 class Leases:
@@ -41,13 +40,13 @@ class Leases:
         limit = min(limit, TAKEN_MAX)
         taken: list[PendingProcedure] = []
         while len(taken) < limit:
-            found = table.between(("offered", "id"), (queue, 0), (queue, _ID_MAX), limit=limit - len(taken))
+            found = waiting_calls(table, queue, limit - len(taken))
             if not found:
                 break
             for pending in found:
                 if self._engine.has_code(ctx, pending.workflow_id):
                     leased = pending.replace(
-                        status=ProcedureStatus.Running, worker=worker, scheduled_at=end, offered=None
+                        status=ProcedureStatus.Running, worker=worker, scheduled_at=end, offered=None, offered_at=None
                     )
                     taken.append(table.update(leased))
                 else:  # `recover` offers it again when the code is back

@@ -167,6 +167,8 @@ class PendingProcedure(Row):
     """Its queue while a worker may take it, or else None."""
     attempts_before: u32 = 0
     """How many attempts had failed when its workflow was resumed: `attempts_max` counts from there."""
+    offered_at: datetime | None = None
+    """Since when a worker may take it, while one may."""
 
 
 class WorkflowQueue(Row):

@@ -5,14 +5,15 @@ A database can answer calls while its schedules or deliveries stand still, so ea
 
 from __future__ import annotations
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from gamedb.columns import to_micros
-from gamedb.errors import SchemaError
+from gamedb.errors import DatabaseClosed, SchemaError
 from gamedb.health_report import HealthReport
 from gamedb.schema import Row
 from gamedb.server.hosted import Hosted
@@ -51,9 +52,10 @@ def health_of(hosted: Hosted) -> Health:
         problems.append(f"commits have been waiting for the disk for {write_lag:.0f} s")
     if delivery_lag > DELIVERY_LAG_SECONDS_MAX:
         problems.append(f"an update has been waiting for its client for {delivery_lag:.0f} s")
-    report = HealthReport(partial(_count, hosted))
+    report = HealthReport(partial(_count, hosted), read=db.read, seconds_since=partial(_seconds_since, hosted))
     for function in db.module.health_checks:
-        function(report)
+        with suppress(DatabaseClosed):  # which `failure` has told
+            function(report)
     problems += report.problems
     return Health(
         overdue_seconds=overdue,
@@ -73,6 +75,11 @@ def _count(hosted: Hosted, row: type[Row], values: dict[str, Any]) -> int:
         if counter.table == table and values.keys() <= set(counter.columns):
             return counter.count(values)
     raise SchemaError(f"nobody counts rows of {table!r} by {', '.join(values)}; ask for that with Module.count_rows")
+
+
+def _seconds_since(hosted: Hosted, moment: datetime) -> float:
+    since = max(to_micros(moment), hosted.served_since_micros)
+    return max(0.0, (hosted.db.clock.micros() - since) / 1_000_000)
 
 
 def overdue_seconds(hosted: Hosted) -> float:

@@ -52,6 +52,8 @@ class Hosted:
         """What clients can ask of it."""
         self.endpoints = Endpoints(db.module)
         """What clients can call."""
+        self.served_since_micros = db.clock.micros()
+        """Since when clients and workers can come."""
         self.measures: Measures | None = None
         """What is counted of it, while it is served."""
         self._hub: Hub | None = None
@@ -64,6 +66,7 @@ class Hosted:
         """Be ready for clients, in this loop."""
         self._loop, self._turns = loop, turns
         self._thread = get_ident()
+        self.served_since_micros = self.db.clock.micros()
         matcher = Matcher(self.catalog, ReadTables(self.name, self.db.game_tables), log=self.db.log)
         self.measures = Measures(self.db)
         self._hub = Hub(self.db, matcher, schedule=self._schedule, encode_frame=to_frame)

@@ -52,8 +52,11 @@ class _Collected:
                 ("durable_transactions_behind", "Committed transactions that are not on disk yet."),
             )
         }
+        told = GaugeMetricFamily("gamedb_health", "What libraries tell to health.", labels=["database", "name"])
         for hosted in self._databases:
             health, db = health_of(hosted), hosted.db
+            for name, number in health.numbers.items():
+                told.add_metric([hosted.name, name], number)
             queued = [session.bytes_waiting for session in hosted.sessions]
             values = {
                 "healthy": 0 if health.problems else 1,
@@ -68,7 +71,7 @@ class _Collected:
             }
             for name, value in values.items():
                 gauges[name].add_metric([hosted.name], value)
-        return list(gauges.values())
+        return [*gauges.values(), told]
 
     def _counters(self) -> list[Metric]:
         transactions = CounterMetricFamily("gamedb_transactions", "Committed transactions.", labels=["database"])

@@ -10,7 +10,6 @@ from typing import Final
 
 from gamedb.errors import StorageError
 
-MODE: Final = 0o600
 _OTHERS: Final = 0o077
 
 

@@ -26,7 +26,6 @@ TABLE: Final = Table(
 )
 LAST_TX_ID: Final = "last_tx_id"
 SEQUENCE: Final = "sequence/"
-USER: Final = "user/"
 _FORMAT: Final = "format"
 _SHAPES: Final = "tables"
 _MIGRATIONS: Final = "migrations"
@@ -40,7 +39,6 @@ class Meta:
         self.last_tx_id = int(values.get(LAST_TX_ID, "0"))
         self.shapes: dict[str, Shape] = decode_shapes(values.get(_SHAPES, "[]"))
         self.migrations: list[str] = msgspec.json.decode(values.get(_MIGRATIONS, "[]"), type=list[str])
-        self.user = _with_prefix(values, USER)
         self.sequences = {name: int(value) for name, value in _with_prefix(values, SEQUENCE).items()}
 
 

@@ -151,7 +151,9 @@ def check_file(path: str) -> None:
     problem = problem.replace("*** in database main ***", "").strip()
     if problem != "ok":
         raise ForeignFile(
-            f"{path} is damaged: {problem}. It was not touched; restore a backup, or try `sqlite3 {path} .recover`"
+            f"{path} is damaged: {problem}. It was not touched. Restore a backup; without one, save what can be read:\n"
+            f"  sqlite3 {path} .recover | sqlite3 saved.db\n"
+            "(if that says 'SQL logic error', as Debian 12's sqlite3 does, take the one from sqlite.org)"
         )
 
 

@@ -109,8 +109,6 @@ class Storage:
         """Whether this open created the database."""
         self.last_tx_id: int = stored.last_tx_id
         """The last transaction on disk, 0 when there is none."""
-        self.meta: dict[str, str] = stored.user
-        """Free key and value text of the database; change it with `set_meta`."""
         self.sequences: dict[str, int] = {name: number for name, number in numbers.items() if number}
         """For each table with an auto-increment column, a number from which on all are free."""
 
@@ -152,11 +150,6 @@ class Storage:
         """Set the next auto-increment numbers of these tables, on disk when this returns. From any thread."""
         self._transaction({}, [text for name, n in sequences.items() for text in (meta.SEQUENCE + name, str(n))])
         self.sequences.update(sequences)
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Keep a text under a key, on disk when this returns."""
-        self._transaction({}, [meta.USER + key, value])
-        self.meta[key] = value
 
     def _transaction(self, rows: Changes, texts: list[str]) -> None:
         with self._lock:

@@ -137,17 +137,14 @@ def test_names_that_sql_reserves_are_ordinary_names(place: Place) -> None:
     storage.close()
 
 
-def test_sequences_and_meta_come_back(place: Place) -> None:
+def test_sequences_come_back(place: Place) -> None:
     storage = place.open(TABLES)
     assert storage.sequences == {"player": 1}
     storage.write_sequences({"player": 2**64})
-    storage.set_meta("seed", "ß 1")
-    storage.set_meta("seed", "ß 2")
     storage.close()
 
     storage = place.open(TABLES)
     assert storage.sequences == {"player": 2**64}
-    assert storage.meta == {"seed": "ß 2"}
     storage.close()
 
 

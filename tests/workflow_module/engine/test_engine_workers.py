@@ -27,6 +27,8 @@ from gamedb import (
     SchemaError,
     TransactionError,
 )
+from gamedb.server.health import health_of
+from gamedb.server.hosted import Hosted
 from workflow_module import (
     Backoff,
     PendingProcedure,
@@ -212,6 +214,56 @@ def test_the_bell_of_a_queue_rings_for_each_call_that_can_be_taken() -> None:
     assert game.db.read(WorkflowQueue).get("mail") == WorkflowQueue(name="mail", offers=2)
     game.advance(1)
     assert game.db.read(WorkflowQueue).get("mail") == WorkflowQueue(name="mail", offers=3)
+
+
+def untaken(hosted: Hosted) -> tuple[float, tuple[str, ...]]:
+    health = health_of(hosted)
+    return health.numbers["untaken_call_seconds"], health.problems
+
+
+def test_a_queue_without_workers_makes_the_database_unhealthy() -> None:
+    game = game_with()
+    hosted = Hosted(game.db)
+    assert untaken(hosted) == (0.0, ())
+    game.flows.start(thinker, Number(n=1))
+    game.jump(200)
+    game.flows.start(thinker, Number(n=2))
+    game.jump(100)
+    assert untaken(hosted) == (300.0, ())
+    game.jump(1)
+    waited, (problem,) = untaken(hosted)
+    assert waited == 301.0
+    assert "a call has waited in queue 'mail' for 301 s" in problem
+    assert "gamedb worker MODULE:OBJECT --queue mail" in problem
+    (first,) = took(game, "w", limit=1, lease_seconds=3600)
+    assert untaken(hosted) == (101.0, ())
+    game.db.call("workflow_procedure_release", first.id, 1, "w")
+    assert untaken(hosted) == (0.0, ())  # the next of the queue has just come back
+    took(game, "w", lease_seconds=3600)
+    game.jump(1000)
+    assert untaken(hosted) == (0.0, ())
+    hosted.logs.close()
+
+
+def test_the_time_in_which_no_worker_could_come_does_not_count() -> None:
+    game = game_with()
+    game.flows.start(thinker, Number(n=1))
+    game.jump(10_000)
+    hosted = Hosted(game.db)
+    assert untaken(hosted) == (0.0, ())
+    game.jump(10)
+    assert untaken(hosted)[0] == 10.0
+    hosted.logs.close()
+
+
+def test_how_long_a_call_may_wait_is_the_games_to_say() -> None:
+    for limit, problems in ((None, 0), (seconds(5), 1)):
+        game = Game([thinker], queue_wait_max=limit)
+        hosted = Hosted(game.db)
+        game.flows.start(thinker, Number(n=1))
+        game.jump(10_000)
+        assert len(untaken(hosted)[1]) == problems
+        hosted.logs.close()
 
 
 # --- leases

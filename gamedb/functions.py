@@ -73,20 +73,24 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
                 arguments = msgspec.json.decode(arguments)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise ArgumentError(f"{self.kind} {self.name!r}: the arguments are not JSON: {error}") from None
-        if isinstance(arguments, dict):
-            given = dict(arguments)
-        elif isinstance(arguments, list) and len(arguments) <= len(self.parameters):
-            given = {p.name: value for p, value in zip(self.parameters, arguments, strict=False)}
-        else:
-            count = f"{len(self.parameters)} arguments ({self.signature})"
-            raise ArgumentError(
-                f"{self.kind} {self.name!r} takes {count} as a JSON array or object, got {shown(arguments)}"
-            )
-        types = {p.name: p.type for p in self.parameters}
         try:
-            values = {name: types[name].from_json(v, name) if name in types else v for name, v in given.items()}
+            return self.arguments_decoded(arguments, lambda kind, value, name: kind.from_json(value, name))
         except ColumnError as error:
             raise ArgumentError(f"{self.kind} {self.name!r}: {error}") from None
+
+    def arguments_decoded(self, given: Any, decode: Callable[[ColumnType, Any, str], Any]) -> tuple[Any, ...]:
+        """The canonical arguments from an array in parameter order or an object by name, in some form of JSON.
+
+        `decode(type, value, name)` reads a value; what it raises goes on.
+        """
+        if isinstance(given, list) and len(given) <= len(self.parameters):
+            given = {p.name: value for p, value in zip(self.parameters, given, strict=False)}
+        if not isinstance(given, dict):
+            count = f"{len(self.parameters)} argument{'' if len(self.parameters) == 1 else 's'} ({self.signature})"
+            found = f"an array of {len(given)}" if isinstance(given, list) else shown(given)
+            raise ArgumentError(f"{self.kind} {self.name!r}: takes {count} as a JSON array or object, got {found}")
+        types = {p.name: p.type for p in self.parameters}
+        values = {name: decode(types[name], v, name) if name in types else v for name, v in given.items()}
         return self.arguments_from((), values)
 
     @property

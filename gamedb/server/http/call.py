@@ -79,24 +79,10 @@ def _function(visit: Visit, name: str) -> Function:
 def _arguments(function: Function, body: bytes) -> tuple[Any, ...]:
     """The canonical arguments of a JSON array in parameter order, or of an object by parameter name."""
     try:
-        return arguments_from_sats(function, loads(body))
+        return function.arguments_decoded(loads(body), from_sats)
     except (WireError, ArgumentError) as error:
         text = str(error).removeprefix(f"{function.kind} {function.name!r}: ")
         raise Refused(400, f"invalid arguments for {function.kind} {function.name}: {text}") from None
-
-
-def arguments_from_sats(function: Function, given: Any) -> tuple[Any, ...]:
-    """The canonical arguments of JSON builtins; `WireError` or `ArgumentError` names what does not fit."""
-    names = [p.name for p in function.parameters]
-    if isinstance(given, list) and len(given) <= len(names):
-        given = dict(zip(names, given, strict=False))
-    if not isinstance(given, dict):
-        found = f"an array of {len(given)}" if isinstance(given, list) else type(given).__name__
-        count = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
-        raise WireError(f"it takes {count} ({function.signature}) as a JSON array, got {found}")
-    types = {p.name: p.type for p in function.parameters}
-    values = {name: from_sats(types[name], v, name) if name in types else v for name, v in given.items()}
-    return function.arguments_from((), values)
 
 
 async def _reducer(

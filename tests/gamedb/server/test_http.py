@@ -22,8 +22,8 @@ from gamedb.server.health import (
     health_of,
 )
 from gamedb.server.hosted import Hosted
-from gamedb.server.http.call import arguments_from_sats
 from gamedb.server.server import Server
+from gamedb.wire.sats_json import from_sats
 from tests.gamedb.server.http_game import Big, Mood, Player, Point, Secret, Served, Tick, Visitor, game
 
 
@@ -172,7 +172,7 @@ class TestCall:
         [
             ("", "no JSON"),
             ("{", "no JSON"),
-            ("5", "got int"),
+            ("5", "got 5"),
             ("[1]", "expected str"),
             ('["a", 1, {"CALM": []}, null, 5]', "4 arguments"),
             ("[]", "needs 'name'"),
@@ -287,7 +287,7 @@ class TestCall:
 
     def test_arguments_keep_large_numbers(self, served: Served) -> None:
         function = served.db.module.functions["hurt"]
-        assert arguments_from_sats(function, [2**64 - 1, 1]) == (2**64 - 1, 1)
+        assert function.arguments_decoded([2**64 - 1, 1], from_sats) == (2**64 - 1, 1)
 
 
 class TestStatus:

@@ -43,8 +43,7 @@ AnyDefinition = WorkflowDefinition[Any, Any]
 class Engine:
     """The workflows of a module, for its reducers: each method is a part of the transaction of its `ctx`.
 
-    Made by `install(...)`, for a module: what is of one database alone is in its `LocalState`. Outside of transactions use
-    `Workflows`.
+    Made by `install(...)`. It is the module's, for all its databases; outside of transactions use `Workflows`.
 
     <!-- not run -->
     ```python

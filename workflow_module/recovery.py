@@ -17,7 +17,7 @@ from .endings import FINISHED, failed
 from .errors import StateMismatch
 from .inbox import RunFacts
 from .queues import NEVER, offered
-from .run import Run, begin
+from .run import Run
 from .tables import (
     PendingProcedure,
     ProcedureStatus,

@@ -59,8 +59,8 @@ INTERNAL: Final = {
     "gamedb.testing.Simulation": "act confirmed context described disk gate next_connection outside reach",
     "gamedb.testing.SimulatedClient": "closed died receive returns",
     "workflow_module.Arm": "__await__",
-    "workflow_module.Engine": "attempts broadcast_json call_result checked_result declared_queue definition "
-    "definitions expire forget has_code held pending procedure procedure_failed procedure_succeeded procedures "
+    "workflow_module.Engine": "broadcast_json call_result checked_result definition "
+    "definitions expire forget has_code pending procedure procedure_failed procedure_succeeded procedures "
     "retention_of run signal_json start_json timer_fired wake",
     "workflow_module.testing.Fake": "answer",
     "workflow_module.StepContext": "begin silent_seconds",

@@ -579,7 +579,7 @@ def test_the_heartbeat_is_not_for_players(arena: Arena) -> None:
 def test_nobody_reads_what_is_told_to_another() -> None:
     """Whatever they ask: the rows do not leave the server."""
     arena = Arena()
-    db, ann, ben = arena.stage.db, arena.hero, arena.connect(1002)
+    db, ann, ben = arena.stage.db, arena.hero, arena.enter(1002)
 
     def told(to: Player, text: str) -> None:
         with db.transaction() as ctx:

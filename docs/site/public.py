@@ -45,6 +45,7 @@ INTERNAL: Final = {
     "gamedb.Database": "execute observe on_timing random_for_transaction report_failure run_procedure "
     "run_procedure_async when_durable",
     "gamedb.Module": "resolve",
+    "gamedb.ProcedureContext": "functions",
     "gamedb.ReadTable": "data",
     "gamedb.ReducerContext": "functions",
     "gamedb.Subscription": "prepare tables",

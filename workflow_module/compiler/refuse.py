@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from typing import Any, get_origin
 
+from workflow_module import language
 from workflow_module.codec import Unstorable, codec_for
 from workflow_module.structs import Signal
 from workflow_module.waits import Arm
@@ -16,6 +18,11 @@ from .ir import PREFIX
 from .names import COMPREHENSIONS, SCOPES, any_wait, bound_names, own_nodes
 from .source import Source
 from .typeops import UNKNOWN, members
+
+CALL_OPTIONS = frozenset(
+    name for name, p in inspect.signature(language.call).parameters.items() if p.kind is p.KEYWORD_ONLY
+)
+"""What `call` takes for itself."""
 
 
 def refuse_syntax(source: Source, takes_init: bool) -> None:
@@ -187,9 +194,27 @@ def _payloads(source: Source, types: Types, wait: ast.expr) -> None:
             if isinstance(found, type) and issubclass(found, Signal):
                 _storable(source, node, found, f"the signal {found.__name__}")
         elif isinstance(node, ast.Call) and awaitables.builder_of(types, node) == "call" and node.args:
+            _arguments(source, types, node)
             found = awaitables.await_type(types, node)
             if found is not UNKNOWN:
                 _storable(source, node.args[0], found, f"the result of {ast.unparse(node.args[0])}")
+
+
+def _arguments(source: Source, types: Types, call: ast.Call) -> None:
+    """The arguments of a call of a procedure have to fit its parameters, as far as can be told by their number."""
+    procedure = types.known(call.args[0])
+    function = getattr(procedure, "function", procedure)
+    spread = any(isinstance(arg, ast.Starred) for arg in call.args) or any(k.arg is None for k in call.keywords)
+    if spread or not inspect.isfunction(function):
+        return
+    signature = inspect.signature(function)
+    named = {str(keyword.arg): None for keyword in call.keywords if keyword.arg not in CALL_OPTIONS}
+    try:
+        signature.bind(*call.args, **named)  # the procedure itself stands where its context will
+    except TypeError as error:
+        own = ", ".join(list(signature.parameters)[1:])
+        text = f"call({ast.unparse(call.args[0])}, ...): {error}"
+        source.refuse(call, text, f"after its context it takes ({own})")
 
 
 def _storable(source: Source, node: ast.expr, annotation: Any, what: str) -> None:

@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from gamedb import ConnectionLost, ReducerError
+from workflow_module.local import Rooms
 from workflow_module.procedures import AttemptAbandoned, Procedures, found_reducer, is_final
 from workflow_module.refusals import WorkflowError
 from workflow_module.tables import PendingProcedure
@@ -153,7 +154,7 @@ class SimulatedWorker:
         if fate is Fate.DIES_BEFORE:
             return
         try:
-            result = await Procedures(self.sim.flows.engine).call(step, pending, attempt.unwanted)
+            result = await Procedures(self.sim.flows.engine).call(step, pending, attempt.unwanted, Rooms())
         except WorkerDies:
             attempt.silent = True
         except AttemptAbandoned:

@@ -162,7 +162,7 @@ def set_timers(run: Run, row: Workflow, due: list[tuple[str, int]]) -> None:
     wanted = [(name, from_micros(micros)) for name, micros in due]
     if len(wanted) > 1:
         wanted = sorted(set(wanted))
-    for timer in table.where(workflow_id=row.id):
+    for timer in table.where(workflow_id=row.id) if row.steps else ():  # before its first wait there are none
         key = (timer.timer_name, timer.due_at)
         if key in wanted:
             wanted.remove(key)

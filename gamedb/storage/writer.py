@@ -200,7 +200,7 @@ class Writer:
         due = []
         with self._progress:
             self.durable_tx_id = tx_id
-            self.blocked = self.pending_rows >= self.queued_rows_max
+            self.blocked = self.error is not None or self.pending_rows >= self.queued_rows_max
             self._progress.notify_all()
             while self._callbacks and self._callbacks[0][0] <= tx_id:
                 due.append(self._callbacks.popleft()[1])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -108,6 +110,65 @@ def test_a_failed_write_stops_the_schedules_with_one_line_in_the_log(
     assert sum("schedules stopped" in record.message for record in caplog.records) == 1
     with pytest.raises(WriteFailed):
         db.close()
+
+
+FULL_DISK = """
+import os, resource, sys
+sys.path[:0] = sys.argv[2:]
+from test_durability import Thing, add, module
+from gamedb import Database, WriteFailed
+
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+def files(path):
+    return max(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
+
+for room in (0, 1, 4_000, 4_200, 9_000, 20_000, 33_000, 70_000, 150_000):
+    path = os.path.join(sys.argv[1], f"{room}.db")
+    db = Database(module, path, quiet=True)
+    db.call(add, "first")
+    db.flush()
+    limit(files(path) + room)
+    confirmed, refused = 1, None
+    try:
+        for number in range(2, 1000):
+            with db.transaction() as ctx:  # two rows, or none
+                ctx.db[Thing].insert(Thing(name=f"{number} " + "x" * 500))
+                ctx.db[Thing].insert(Thing(name=f"{number} " + "y" * 500))
+            db.flush()
+            confirmed = number
+    except WriteFailed as error:
+        refused = error
+    assert refused is not None and db.failure is not None, room
+    try:
+        db.close()
+        raise AssertionError("the close said nothing")
+    except WriteFailed:
+        pass
+    limit(resource.RLIM_INFINITY)
+    with Database(module, path, quiet=True) as again:
+        names = [row.name.split()[0] for row in again.read(Thing)]
+        assert names[0] == "first" and len(names) % 2 == 1, room
+        last = 1 + len(names) // 2
+        assert confirmed <= last <= confirmed + 1, (room, confirmed, last)
+        assert names[1:] == [str(n) for n in range(2, last + 1) for _ in "xy"], room
+        again.call(add, "more")
+        again.flush()
+print("all well")
+"""
+
+
+def test_on_a_full_disk_all_that_was_confirmed_is_there_and_nothing_by_half(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    ignore = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", ignore + FULL_DISK, str(tmp_path), str(here), str(here.parents[1])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "all well\n", done.stderr
 
 
 def test_numbers_go_on_without_a_gap_after_a_clean_close(path: Path) -> None:

@@ -25,7 +25,7 @@ from workflow_module import Workflow, WorkflowStatus
 from workflow_module.testing import WorkflowSimulation
 
 SEEDS = int(os.environ.get("GAMEDB_SIMULATION_SEEDS", "10"))
-TURNS = 8
+TURNS = 5
 LINGER_SECONDS = 10.0
 
 
@@ -113,5 +113,5 @@ def test_arena_fuzz() -> None:
         explored = sim.explore(played, seeds=SEEDS, linger=LINGER_SECONDS)
     assert explored.seeds == SEEDS
     assert explored.crashes > explored.disk_errors > 0
-    assert sum(looks) > 3 * SEEDS
+    assert sum(looks) > 2 * SEEDS
     assert sum(heroes) > SEEDS, "visitors did not play"

@@ -177,21 +177,20 @@ def test_a_failed_write_is_logged_when_it_fails_and_once(
     ]
 
 
-def test_a_failure_of_another_write_of_the_storage_stays_when_this_one_succeeds(
-    writer: Writer, slow: SlowStorage
-) -> None:
+def test_a_failure_of_another_write_of_the_storage_stays_when_this_one_succeeds(slow: SlowStorage) -> None:
     """As of numbers that could not be reserved."""
+    written = threading.Event()
+    writer = Writer(slow, lambda _: written.set())  # type: ignore[arg-type]
     writer.submit(1, change(1, 1))
     slow.started.acquire()
     writer.fail(WriteFailed("no number could be reserved"))
     slow.let.release()
-    slow.failure = WriteFailed("the storage takes nothing more")
-    writer.submit(2, change(1, 2))
-    assert slow.started.acquire(timeout=PATIENCE), "the first write is over"
+    assert written.wait(PATIENCE)
     assert writer.durable_tx_id == 1
     assert writer.blocked
-    with pytest.raises(WriteFailed, match="no number could be reserved"):
-        writer.admit()
+    for wait in (writer.admit, writer.flush, writer.close):
+        with pytest.raises(WriteFailed, match="no number could be reserved"):
+            wait()
 
 
 def test_an_unexpected_error_is_a_failed_write_as_well(writer: Writer, slow: SlowStorage) -> None:

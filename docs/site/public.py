@@ -57,7 +57,7 @@ INTERNAL: Final = {
     "gamedb.server.serve.Serving": "server",
     "gamedb.testing.clients.Answer": "settle",
     "gamedb.testing.Run": "apply begin close finish left waiting",
-    "gamedb.testing.Simulation": "act confirmed context described disk gate next_connection outside reach",
+    "gamedb.testing.Simulation": "act context described disk gate next_connection outside",
     "gamedb.testing.SimulatedClient": "closed died receive returns",
     "workflow_module.Arm": "__await__",
     "workflow_module.Engine": "broadcast_json call_result checked_result definition "

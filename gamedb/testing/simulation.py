@@ -6,7 +6,6 @@ same seed gives the same run.
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import itertools
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -25,13 +24,15 @@ from gamedb.store import ReadTable
 from gamedb.testing.database import ProcessDied, SimulatedDatabase
 from gamedb.testing.disk import Disk
 from gamedb.testing.loop import SimulatedLoop
+from gamedb.testing.outside import Outside
 from gamedb.types import Identity
 
 if TYPE_CHECKING:
     from gamedb.client.remote import Remote
     from gamedb.server.limits import Limits
-    from gamedb.testing.clients import Gate, SimulatedClient
+    from gamedb.testing.clients import SimulatedClient
     from gamedb.testing.exploring import Explored, Scenario
+    from gamedb.testing.network import Gate
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -125,8 +126,8 @@ class Simulation:
         self._closed = False
         self.context = contextvars.Context()
         """What procedures run in."""
-        self._outside: SimulatedLoop | None = None
-        self._unconfirmed: list[asyncio.Future[None]] = []
+        self.outside = Outside(self)
+        """Where things live that go on when the process ends."""
         self._open()
 
     # --- its process
@@ -175,8 +176,8 @@ class Simulation:
         """Raise what has gone wrong and has not been raised yet."""
         if self.broken is not None:
             raise self.broken
-        for loop in (self.loop, self._outside):
-            if loop is not None and loop.failures:
+        for loop in (self.loop, self.outside):
+            if loop.failures:
                 raise loop.failures.pop(0)
 
     def crash(self, at: int | None = None, *, settle: bool = True) -> None:
@@ -194,7 +195,7 @@ class Simulation:
 
     def _bury(self, at: int | None) -> None:
         self.db.die()
-        self._lose_touch()
+        self.outside.died()
         self.loop.close()
         for client in self._clients:
             client.died()
@@ -217,7 +218,7 @@ class Simulation:
         """Stop in good order, and go on with another version of the game. `SchemaChangeRefused` as a server has it."""
         old = self.db.module
         self.db.die()
-        self._lose_touch()
+        self.outside.died()
         self.loop.close()
         for client in self._clients:
             client.died()
@@ -245,46 +246,6 @@ class Simulation:
         self.disk.held = held
         if not held:
             self.flush()
-
-    # --- what is outside of the process, and goes on when that ends
-
-    @property
-    def outside(self) -> SimulatedLoop:
-        """A loop for what lives elsewhere, as workers do."""
-        if self._outside is None:
-            self._outside = SimulatedLoop(self.clock, self.context)
-        return self._outside
-
-    def reach(self, work: Callable[[], T]) -> T:
-        """For tasks of `outside`: let the process do something. `ConnectionLost` when it dies of it, or cannot."""
-        try:
-            return work()
-        except (ProcessDied, DatabaseClosed, WriteFailed) as error:
-            raise ConnectionLost(f"the process did not answer: {error or 'it died'}") from None
-
-    async def confirmed(self) -> None:
-        """For tasks of `outside`: return when what is committed by now is on disk; `ConnectionLost` if it is lost."""
-        future: asyncio.Future[None] = self.outside.create_future()
-
-        def settle(error: Exception | None) -> None:
-            if future.done():
-                return
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(ConnectionLost(str(error)))
-
-        self._unconfirmed.append(future)
-        self.db.when_durable(settle)
-        try:
-            await future
-        finally:
-            self._unconfirmed.remove(future)
-
-    def _lose_touch(self) -> None:
-        for future in self._unconfirmed:
-            if not future.done():
-                future.set_exception(ConnectionLost("the process died"))
 
     def fail_disk(self, why: str = DISK_FULL, *, restart_after: float | None = None) -> None:
         """Let writing to disk fail from now on, until the process is started again (`crash`, `restart`).
@@ -344,7 +305,7 @@ class Simulation:
         """The server's side of connections, in this life. For clients."""
         if self._gate is None:
             from gamedb.server.limits import Limits
-            from gamedb.testing.clients import Gate
+            from gamedb.testing.network import Gate
 
             self._gate = Gate(self.db, self.loop, self._limits if self._limits is not None else Limits())
         return self._gate
@@ -445,17 +406,13 @@ class Simulation:
             fired = self.db.fire_due(FIRINGS_MAX)
             if fired == FIRINGS_MAX:
                 break
-            if not (self.loop.turn() | self._turn_outside()) and not fired:
+            if not (self.loop.turn() | self.outside.turn()) and not fired:
                 return
         raise SimulationStuck(f"more than {FIRINGS_MAX} things happened at {self.now}; does one cause itself again?")
 
-    def _turn_outside(self) -> bool:
-        return self._outside is not None and self._outside.turn()
-
     def _next_due(self) -> int | None:
-        outside = None if self._outside is None else self._outside.next_due()
-        moments = [due for due in (self.db.next_due_micros(), self.loop.next_due(), outside) if due is not None]
-        return min(moments, default=None)
+        moments = (self.db.next_due_micros(), self.loop.next_due(), self.outside.next_due())
+        return min((due for due in moments if due is not None), default=None)
 
     def _move(self, micros: int) -> None:
         if micros > self.clock.micros():
@@ -560,8 +517,7 @@ class Simulation:
             self._closed = True
             self.db.die()
             self.loop.close()
-            if self._outside is not None:
-                self._outside.close()
+            self.outside.close()
 
     def __enter__(self) -> Self:
         return self

@@ -109,7 +109,7 @@ class SimulatedWorker:
         await self._latency()
         try:
             self._take()
-            await self.sim.confirmed()
+            await self.sim.outside.confirmed()
         except ConnectionLost:
             return  # the next process wakes it
         mine = {row.id: row for row in self.sim.read(PendingProcedure).where(worker=NAME)}
@@ -189,14 +189,14 @@ class SimulatedWorker:
             await self._latency()
             try:
                 self._call(reducer, *args, **kwargs)
-                await self.sim.confirmed()
+                await self.sim.outside.confirmed()
             except ConnectionLost:
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
 
     def _call(self, reducer: str, *args: Any, **kwargs: Any) -> Any:
-        return self.sim.reach(lambda: self.sim.db.call(reducer, *args, **kwargs))
+        return self.sim.outside.reach(lambda: self.sim.db.call(reducer, *args, **kwargs))
 
     async def _latency(self) -> None:
         if (seconds := self.sim.latency()) > 0:

@@ -64,9 +64,24 @@ VALUES = [
     ("Annotated[int, 'u32']", "5"),
     ("Tree", "Tree(1, [Tree(2, [])])"),
     ("ValueError", "ValueError('a', 1)"),
+    ("ValueError | KeyError", "UnicodeError('a')"),
+    ("FileNotFoundError", "FileNotFoundError(2, 'gone', 'a.txt')"),
+    ("ValueError", "ValueError(0.5, float('inf'), [1, (2, b'x')], {'a': None}, KeyError('k'), Pair(1, 2))"),
+    ("ValueError", "ValueError(Color.RED, Point(1, 2.5))"),
+    ("Pair | None", "None"),
+    ("list[Pair | Point | None]", "[None, Pair(1, 2)]"),
+    ("tuple[float, Point]", "(float('inf'), Point(1, 2))"),
+    ("tuple[list[int], int]", "([1], 2)"),
+    ("list[int] | Bag", "Bag([1])"),
+    ("dict[str, float]", "{'a': float('inf')}"),
+    ("time", "time(1, 2, tzinfo=timezone(timedelta(hours=2)))"),
+    ("datetime", "datetime(2026, 1, 2, tzinfo=timezone(timedelta(minutes=-90)))"),
+    ("decimal.Decimal", "decimal.Decimal('0.10')"),
 ]
 BEFORE = """
+import decimal
 import enum
+from datetime import time, timezone
 from typing import Annotated, Literal, NewType
 class Weird(enum.Enum):
     TUPLE = (1, 2)
@@ -195,6 +210,21 @@ def test_nan_comes_back_as_nan() -> None:
         ("Pair", "Pair(1, 'a')", "x.right is declared as int"),
         ("dict[str, int]", "{1: 2}", "a key of x is declared as str"),
         ("Json", "{'a': (1,)}", "plain JSON"),
+        ("Json", "{1: 2}", "a key of x is declared as a string of plain JSON"),
+        ("Json", "[float('nan')]", "which has no inf and nan: declare it as float"),
+        ("list[int]", "(1, 2)", "x is declared as list"),
+        ("tuple[int, str]", "(1,)", "x is declared as a tuple of 2"),
+        ("dict[str, int]", "[('a', 1)]", "x is declared as dict"),
+        ("float", "'1'", "x is declared as float"),
+        ("range", "[1]", "x is declared as range"),
+        ("Color", "'red'", "x is declared as Color"),
+        ("Pair", "Point(1, 2)", "x is declared as Pair"),
+        ("Pair | Point", "Bag([1])", r"x is declared as Pair \| Point"),
+        ("Pair | Point", "Pair(1, 'a')", "x.right is declared as int"),
+        ("ValueError", "KeyError('a')", "x is declared as ValueError"),
+        ("datetime", "timedelta(1)", "x is declared as datetime"),
+        ("datetime", "datetime(2026, 10, 25, 2, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin'))", "its zone is not kept"),
+        ("datetime", "datetime(2026, 10, 25, 2, fold=1)", "its zone is not kept"),
         ("str", "'\\ud800'", "cannot be written"),
     ],
 )
@@ -203,6 +233,8 @@ def test_a_value_that_is_not_of_its_declared_type_is_an_error_at_that_wait(
 ) -> None:
     names = define(
         f"""
+        import zoneinfo
+
         def given() -> Any:
             return {expression}
 

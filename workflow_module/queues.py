@@ -57,7 +57,7 @@ def report_untaken(report: HealthReport, wait_max: timedelta | None) -> None:
                 longest, name = waited, bell.name
     report.add(
         "untaken_call_seconds",
-        longest,
+        round(longest, 1),
         limit=None if wait_max is None else wait_max.total_seconds(),
         problem=f"a call has waited in queue {name!r} for {longest:.0f} s and no worker takes it: start one with "
         f"gamedb worker MODULE:OBJECT --queue {name}",

@@ -172,7 +172,7 @@ class WebSocket(asyncio.Protocol):
     def _count_in(self, forwarded: list[str]) -> None:
         admission = self._server.admission
         peer = self._transport.get_extra_info("peername")
-        if not isinstance(peer, tuple):
+        if self._lost or not isinstance(peer, tuple):  # nobody would count it out
             return
         address = admission.proxies.client(peer[0], forwarded)
         if address != peer[0]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -14,11 +17,16 @@ from websockets.exceptions import InvalidStatus
 from gamedb import Database, Identity, SchemaError
 from gamedb.server.addresses import Proxies, counted_as
 from gamedb.server.admission import Admission, TooMany
+from gamedb.server.auth import Authenticator
+from gamedb.server.hosted import Hosted
+from gamedb.server.keys import Keys
 from gamedb.server.limits import Limits, limits_from
 from gamedb.server.rates import Budget, Budgets
+from gamedb.server.server import Server
+from gamedb.server.websocket import WebSocket
 from gamedb.wire import messages
 from tests.gamedb.server.arena import arena
-from tests.gamedb.server.with_sockets import Connection, served, until
+from tests.gamedb.server.with_sockets import UPGRADE, Connection, served, until
 from tests.gamedb.server.without_sockets import World
 
 ANN, BOB = "203.0.113.7", "203.0.113.8"
@@ -62,6 +70,14 @@ def test_a_slow_rate_gives_at_least_one() -> None:
     assert budget.wait(0.0) == 0.0
     budget.use()
     assert budget.wait(0.0) == pytest.approx(100.0)
+
+
+def test_an_endless_rate_never_ends() -> None:
+    budgets = Budgets(math.inf)
+    for _ in range(100):
+        budget = budgets.of("ann", 0.0)
+        assert budget.wait(0.0) == 0.0
+        budget.use()
 
 
 def test_what_is_owed_has_to_come_back_first() -> None:
@@ -267,6 +283,28 @@ def test_websockets_of_one_address_are_limited_behind_a_proxy_that_we_were_told_
             assert {ANN, BOB} <= addresses
         until(lambda: len(serving.server.websockets) == 0, "all are gone")
         assert not serving.server.admission._open
+
+
+def test_a_websocket_that_is_gone_before_it_is_looked_at_is_not_counted() -> None:
+    module, _ = arena()
+    with Database(module) as db:
+        hosted = Hosted(db)
+        server = Server([hosted], Authenticator(Keys(None)))
+
+        async def come_and_go() -> None:
+            state = SimpleNamespace(connections=set(), tasks=set())
+            websocket = WebSocket(server, config=None, server_state=state, app_state=None)
+            transport = Mock(spec=asyncio.Transport)
+            transport.get_extra_info.side_effect = lambda name: (ANN, 1234) if name == "peername" else None
+            websocket.connection_made(transport)
+            websocket.data_received(UPGRADE.format(name="arena", query="", headers="").encode())
+            websocket.connection_lost(None)
+            await asyncio.gather(*state.tasks)
+
+        asyncio.run(come_and_go())
+        assert not server.admission._open
+        assert not server.websockets
+        hosted.logs.close()
 
 
 def test_a_proxy_that_we_were_not_told_of_cannot_say_where_clients_are() -> None:

@@ -74,7 +74,7 @@ class Run(Generic[SimT]):
 
     def actor(self, function: Actor) -> Actor:
         """Somebody who acts: a generator function without parameters. As a decorator."""
-        name = getattr(function, "__name__", "actor")
+        name = getattr(getattr(function, "func", function), "__name__", "actor")  # a partial is called by its function
         while name in self._actors:
             name += "'"
         self._actors[name] = function()

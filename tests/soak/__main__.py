@@ -31,7 +31,7 @@ What is checked, all the time and at the end:
   - gold (in purses and in escrow) and things of each kind are as many as at first, on disk and in tables of clients
   - what a client with confirmed reads was shown is not taken back; the tables of clients are what queries give
   - each unfinished workflow has a timer, a call or a child that wakes it, and none is overdue
-  - slow readers are told why they are let go of; nonsense is refused; all others go on meanwhile
+  - slow readers are let go of; nonsense is refused; all others go on meanwhile
   - without clients: no connections, queries, queued bytes or players online are left
   - memory, files, threads, write-ahead log and database file stay within the rules of tests/soak/usage.py
   - the server and the worker end in order when told to, and their logs have no error that is not expected

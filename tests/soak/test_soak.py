@@ -23,7 +23,9 @@ def test_a_short_soak_finds_nothing(tmp_path: Path) -> None:
     assert counts["kill"] >= 2
     assert counts["deploy"] == 1
     happened = ("confirmed gifts", "caches compared", "sums of the world", "looks at the world", "looks into ledgers")
-    assert all(counts[what] for what in (*happened, "visits", "pranks", "looks at an empty server")), counts
+    assert all(
+        counts[what] for what in (*happened, "visits", "pranks", "slow readers let go", "looks at an empty server")
+    ), counts
     assert '"faults": 0' in json_line(soak)
 
 
@@ -68,11 +70,15 @@ def test_a_log_may_have_what_is_expected_and_nothing_else(tmp_path: Path) -> Non
     assert report.faults == {}
     assert report.counts["warning: uvicorn.error: Invalid HTTP request received."] == 1
     with log.open("a") as file:
+        file.write(
+            "12:00:02 ERROR   gamedb.soak: it fails on purpose\nsocket.py:1: ResourceWarning: unclosed <socket>\n"
+        )
         file.write("12:00:02 WARNING asyncio: hm\nTraceback (most recent call last):\nKeyError: 7\n")
         file.write("12:00:03 ERROR   gamedb.soak: workflow 7 had lost a timer\n")
     look_at_log(log, report)
     assert sorted(report.faults) == [
         "ERROR in a log: gamedb.soak: workflow N had lost a timer",
+        "ERROR in a log: socket.py:N: ResourceWarning: unclosed <socket>",
         "WARNING in a log: KeyError: N",
     ]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gamedb.columns import shown
 from gamedb.errors import NotAllowed, UnknownName
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.types import Identity
 
 NAME_COMPARED_MAX: Final = 100

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gamedb.errors import StorageError
-from gamedb.module import Module, Resolved
+from gamedb.module import Module
+from gamedb.resolved import Resolved
 from gamedb.system import SYSTEM_TABLES
 
 if TYPE_CHECKING:

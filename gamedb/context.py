@@ -23,7 +23,7 @@ from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.types import ConnectionId, Identity
 
 if TYPE_CHECKING:
-    from gamedb.module import Resolved
+    from gamedb.resolved import Resolved
 
 
 class Runtime(Protocol):

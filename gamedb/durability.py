@@ -16,7 +16,7 @@ from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Final, Protocol
 
 from gamedb.errors import WriteFailed
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import Row
 from gamedb.store import RowChange, Store, TableData
 from gamedb.store.index import Sequence

@@ -13,11 +13,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import msgspec
-
-from gamedb.columns import ProductType
 from gamedb.errors import SchemaError
-from gamedb.functions import Function, Kind, Lifecycle, declare
+from gamedb.functions import Kind, declare
+from gamedb.resolved import Check, Declared, Migration, Resolved, RowCount, resolve
 from gamedb.schema import Row, TableSchema, table_schema
 
 if TYPE_CHECKING:
@@ -29,53 +27,6 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=type[Row])
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Migration(msgspec.Struct, frozen=True):
-    """A function that changes stored tables once, when a database that was made before it is opened."""
-
-    name: str
-    function: Callable[..., None]
-
-
-class Check(msgspec.Struct, frozen=True):
-    """A function that adds to the report of `gamedb check`."""
-
-    name: str
-    function: Callable[[CheckReport], None]
-
-
-class RowCount(msgspec.Struct, frozen=True):
-    """A table whose rows servers count by the values of some columns."""
-
-    row: type[Row]
-    by: tuple[str, ...]
-
-
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """A module with everything that it includes, checked as a whole."""
-
-    name: str
-    tables: dict[str, TableSchema]
-    functions: dict[str, Function]
-    """Reducers, procedures and views by name; lifecycle reducers are in `lifecycle`, too."""
-    lifecycle: dict[Lifecycle, list[Function]]
-    migrations: list[Migration]
-    visibility_filters: list[str]
-    checks: list[Check]
-    openings: list[Callable[[ReducerContext], object]]
-    static: Path | None
-    """The directory of its files for browsers, as declared; it may not be there."""
-    generators: list[Callable[[Generation], None]]
-    row_counts: list[RowCount]
-    describers: list[Callable[[], Mapping[str, Any]]]
-    health_checks: list[Callable[[HealthReport], None]]
-    workers: list[Callable[[WorkerJob], Awaitable[None]]]
-
-    @property
-    def built_static(self) -> Path | None:
-        """The directory of its files for browsers, if it is there."""
-        return self.static if self.static is not None and self.static.is_dir() else None
 
 
 class Module:
@@ -103,18 +54,7 @@ class Module:
             raise SchemaError(f"module name {name!r}: use lower-case letters, digits, '_' and '-', a letter first")
         self.name = name
         """As given."""
-        self._tables: list[TableSchema] = []
-        self._functions: list[Function] = []
-        self._migrations: list[Migration] = []
-        self._visibility_filters: list[str] = []
-        self._checks: list[Check] = []
-        self._openings: list[Callable[[ReducerContext], object]] = []
-        self._static: Path | None = None
-        self._generators: list[Callable[[Generation], None]] = []
-        self._row_counts: list[RowCount] = []
-        self._describers: list[Callable[[], Mapping[str, Any]]] = []
-        self._health_checks: list[Callable[[HealthReport], None]] = []
-        self._workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
+        self._declared = Declared(name=name)
         self._included: list[Module] = []
 
     def __repr__(self) -> str:
@@ -166,16 +106,16 @@ class Module:
             schema = table_schema(
                 row, name=name, public=public, event=event, scheduled=target, indexes=indexes, scope=scope
             )
-            for other in self._tables:
+            for other in self._declared.tables:
                 if other.name == schema.name or other.row is row:
                     raise SchemaError(f"module {self.name!r} has a table {other.name!r} already ({other.row.__name__})")
-            self._tables.append(schema)
+            self._declared.tables.append(schema)
             return row
 
         return register if cls is None else register(cls)
 
     def _name_of(self, function: Callable[..., Any]) -> str:
-        for known in self._functions:
+        for known in self._declared.functions:
             if known.function is function:
                 return known.name
         return getattr(function, "__name__", repr(function))
@@ -243,10 +183,10 @@ class Module:
 
         def register(function: F) -> F:
             declared = declare(function, kind, scope=scope, **options)
-            for other in self._functions:
+            for other in self._declared.functions:
                 if other.name == declared.name:
                     raise SchemaError(f"module {self.name!r} has a {other.kind} {other.name!r} already")
-            self._functions.append(declared)
+            self._declared.functions.append(declared)
             return function
 
         return register if function is None else register(function)
@@ -258,9 +198,9 @@ class Module:
 
         It runs once for each database that was made before it, in the order of declaration, under its name.
         """
-        if any(m.name == function.__name__ for m in self._migrations):
+        if any(m.name == function.__name__ for m in self._declared.migrations):
             raise SchemaError(f"module {self.name!r} has a migration {function.__name__!r} already; names are for ever")
-        self._migrations.append(Migration(function.__name__, function))
+        self._declared.migrations.append(Migration(function.__name__, function))
         return function
 
     def client_visibility_filter(self, sql: str) -> None:
@@ -269,7 +209,7 @@ class Module:
         Of several for one table, a client sees the rows of each. One that cannot work is a `SchemaError` when the
         database is served.
         """
-        self._visibility_filters.append(sql)
+        self._declared.visibility_filters.append(sql)
 
     def on_check(self, function: Callable[[CheckReport], None]) -> Callable[[CheckReport], None]:
         """Let `function` add lines to what `gamedb check` reports about a database that exists already.
@@ -277,7 +217,7 @@ class Module:
         For libraries that keep more in their rows than columns tell: whether it would still work with this code. The
         function reads the stored rows with `report.rows(table)` and speaks up with `report.add(text)`.
         """
-        self._checks.append(Check(function.__name__, function))
+        self._declared.checks.append(Check(function.__name__, function))
         return function
 
     def on_open(self, function: Callable[[ReducerContext], object]) -> Callable[[ReducerContext], object]:
@@ -285,7 +225,7 @@ class Module:
 
         For libraries that check and repair what they keep in rows. What it raises refuses the opening.
         """
-        self._openings.append(function)
+        self._declared.openings.append(function)
         return function
 
     def static(self, directory: str | os.PathLike[str]) -> None:
@@ -295,7 +235,7 @@ class Module:
         served. It counts for the module that is served, not for those that include it.
         """
         here = Path(sys._getframe(1).f_code.co_filename).resolve().parent
-        self._static = here / directory
+        self._declared.static = here / directory
 
     def on_generate(self, function: Callable[[Generation], None]) -> Callable[[Generation], None]:
         """Let `function` add files to what `gamedb generate` writes for a language.
@@ -303,7 +243,7 @@ class Module:
         For libraries that know more of a module than its tables and functions tell. The function looks at
         `generation.language` and adds files with `generation.add(path, text)`.
         """
-        self._generators.append(function)
+        self._declared.generators.append(function)
         return function
 
     def on_describe(self, function: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
@@ -312,7 +252,7 @@ class Module:
         For libraries that know more of a module than its tables and functions tell, such as the console shows. It
         returns values of plain JSON by name.
         """
-        self._describers.append(function)
+        self._declared.describers.append(function)
         return function
 
     def on_health(self, function: Callable[[HealthReport], None]) -> Callable[[HealthReport], None]:
@@ -322,7 +262,7 @@ class Module:
         `count_rows` keeps, and `report.add(name, number, ...)` tells one, with the limit that it must not pass.
         Operators are told the numbers, everybody the problems.
         """
-        self._health_checks.append(function)
+        self._declared.health_checks.append(function)
         return function
 
     def on_worker(self, function: Callable[[WorkerJob], Awaitable[None]]) -> Callable[[WorkerJob], Awaitable[None]]:
@@ -331,7 +271,7 @@ class Module:
         For libraries that leave work in rows. The function takes it with `job.client` from `job.queues` until
         `job.stopping` is set, gives back what it cannot finish in `job.drain_seconds`, and returns.
         """
-        self._workers.append(function)
+        self._declared.workers.append(function)
         return function
 
     def count_rows(self, row: type[Row], *by: str) -> None:
@@ -339,7 +279,7 @@ class Module:
 
         The numbers are kept up with each commit, so choose columns with few different values, such as a status.
         """
-        self._row_counts.append(RowCount(row, by))
+        self._declared.row_counts.append(RowCount(row, by))
 
     def include(self, other: Module) -> None:
         """Take in everything that another module declares, also what it declares later. Twice is once."""
@@ -350,72 +290,7 @@ class Module:
 
     def resolve(self) -> Resolved:
         """Everything of this module and of the included ones; `SchemaError` when the parts do not fit together."""
-        tables: dict[str, TableSchema] = {}
-        functions: dict[str, Function] = {}
-        lifecycle: dict[Lifecycle, list[Function]] = {
-            "init": [],
-            "client_connected": [],
-            "client_disconnected": [],
-        }
-        migrations: list[Migration] = []
-        filters: list[str] = []
-        checks: list[Check] = []
-        openings: list[Callable[[ReducerContext], object]] = []
-        generators: list[Callable[[Generation], None]] = []
-        row_counts: list[RowCount] = []
-        describers: list[Callable[[], Mapping[str, Any]]] = []
-        health_checks: list[Callable[[HealthReport], None]] = []
-        workers: list[Callable[[WorkerJob], Awaitable[None]]] = []
-        owners: dict[str, str] = {}
-        for module in self._modules():
-            for schema in module._tables:
-                _claim(owners, f"table {schema.name!r}", module.name)
-                _check_row_is_new(schema, tables.values())
-                tables[schema.name] = schema
-            for declared in module._functions:
-                function = declared
-                if declared.lifecycle is not None:
-                    if function.name in functions:  # every module may have its own `init`
-                        name = f"{module.name.replace('-', '_')}_{function.name}"
-                        function = msgspec.structs.replace(function, name=name)
-                    lifecycle[declared.lifecycle].append(function)
-                _claim(owners, f"function {function.name!r}", module.name)
-                functions[function.name] = function
-            for migration in module._migrations:
-                _claim(owners, f"migration {migration.name!r}", module.name)
-                migrations.append(migration)
-            filters += module._visibility_filters
-            checks += module._checks
-            openings += module._openings
-            row_counts += module._row_counts
-            generators += module._generators
-            describers += module._describers
-            health_checks += module._health_checks
-            workers += module._workers
-        for name in functions:
-            if functions[name].kind == "view" and name in tables:
-                raise SchemaError(f"view {name!r} has the name of a table; clients could not tell them apart")
-        for count in row_counts:
-            _check_count(count, tables.values())
-        for schema in tables.values():
-            if schema.scheduled is not None:
-                functions[schema.scheduled] = _scheduled(schema, functions)
-        return Resolved(
-            name=self.name,
-            tables=tables,
-            functions=functions,
-            lifecycle=lifecycle,
-            migrations=migrations,
-            visibility_filters=filters,
-            checks=checks,
-            openings=openings,
-            static=self._static,
-            generators=generators,
-            row_counts=row_counts,
-            describers=describers,
-            health_checks=health_checks,
-            workers=workers,
-        )
+        return resolve([module._declared for module in self._modules()])
 
     def _modules(self) -> list[Module]:
         """The included modules, each once, before the modules that include them."""
@@ -432,48 +307,6 @@ class Module:
 
         visit(self, ())
         return order
-
-
-def _claim(owners: dict[str, str], what: str, module: str) -> None:
-    if what in owners:
-        raise SchemaError(f"module {module!r} and module {owners[what]!r} both have a {what}; rename one")
-    owners[what] = module
-
-
-def _check_row_is_new(schema: TableSchema, tables: Iterable[TableSchema]) -> None:
-    for other in tables:
-        if other.row is schema.row:
-            what = f"table {other.name!r} and table {schema.name!r}"
-            raise SchemaError(f"{schema.row.__name__} is the row of both {what}; ctx.db could not tell them apart")
-
-
-def _check_count(count: RowCount, tables: Iterable[TableSchema]) -> None:
-    schema = next((table for table in tables if table.row is count.row), None)
-    if schema is None:
-        raise SchemaError(f"count_rows: {count.row.__name__} is not a table of the module")
-    columns = [column.name for column in schema.columns]
-    for name in count.by:
-        if name not in columns:
-            raise SchemaError(f"count_rows: table {schema.name!r} has no column {name!r}; it has {', '.join(columns)}")
-
-
-def _scheduled(schema: TableSchema, functions: dict[str, Function]) -> Function:
-    name = schema.scheduled or ""
-    function = functions.get(name)
-    where = f"scheduled table {schema.name!r}"
-    if function is None or function.kind == "view":
-        known = ", ".join(n for n, f in functions.items() if f.kind != "view") or "none"
-        raise SchemaError(f"{where} fires {name!r}, which is no reducer of the module (it has: {known})")
-    kinds = [p.type for p in function.parameters]
-    if len(kinds) != 1 or not isinstance(kinds[0], ProductType) or kinds[0].cls is not schema.row:
-        raise SchemaError(
-            f"{where}: {function.kind} {name!r} must take the row alone: def {name}(ctx, timer: {schema.row.__name__})"
-        )
-    if function.queue is not None:
-        raise SchemaError(
-            f"{where}: procedure {name!r} runs in workers (queue={function.queue!r}), which nothing fires"
-        )
-    return msgspec.structs.replace(function, private=True)
 
 
 def _caller_scope(depth: int = 1) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from gamedb.callables import Callables
 from gamedb.clock import Clock
 from gamedb.commit import Commit
 from gamedb.committed import CommittedTable
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import Row
 from gamedb.store import ReadTable
 from gamedb.subscriptions import Subscription, Subscriptions, ViewChange

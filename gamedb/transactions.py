@@ -21,7 +21,7 @@ from gamedb.clock import Clock
 from gamedb.context import ReducerContext
 from gamedb.errors import DatabaseClosed, TransactionError
 from gamedb.identity import identity_of_database
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.store import INTERRUPTS, ReadTables, Store, Tables
 from gamedb.system import SYSTEM_TABLES
 from gamedb.types import ConnectionId, Identity

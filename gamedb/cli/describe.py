@@ -19,7 +19,7 @@ from gamedb.cli.loading import Target, load_module, resolve
 from gamedb.cli.output import fail, print_json, results
 from gamedb.columns import ColumnType, EnumType, ListType, OptionType, ProductType, SumType, shown
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import Column, TableSchema
 from gamedb.store.codegen import table_source
 

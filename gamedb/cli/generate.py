@@ -14,7 +14,7 @@ from gamedb.codegen.files import write_files
 from gamedb.codegen.module_def import module_def
 from gamedb.codegen.typescript import typescript
 from gamedb.errors import GamedbError
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.wire.sats_json import dumps
 
 

@@ -24,7 +24,8 @@ import typer
 
 from gamedb.cli.output import fail, prints_aside
 from gamedb.errors import SchemaError
-from gamedb.module import Module, Resolved
+from gamedb.module import Module
+from gamedb.resolved import Resolved
 
 Target = Annotated[
     str,

@@ -15,7 +15,8 @@ from gamedb.client.remote_types import RemoteTypes
 from gamedb.columns import ColumnType, ProductType, has_float
 from gamedb.errors import ArgumentError, ColumnError, SchemaError, UnknownName
 from gamedb.functions import Parameter
-from gamedb.module import Module, Resolved
+from gamedb.module import Module
+from gamedb.resolved import Resolved
 from gamedb.schema import Column, Row, TableSchema
 from gamedb.wire.bsatn import Codec, codec, parameters_codec, row_codec
 from gamedb.wire.typespace import UNIT, Json, anonymous

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from gamedb.errors import SchemaError
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 
 Language = Literal["typescript"]
 

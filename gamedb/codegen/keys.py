@@ -9,7 +9,7 @@ import msgspec
 from gamedb.codegen.names import camel
 from gamedb.errors import SchemaError
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import TableSchema, table_schema
 
 TAKEN: Final = frozenset(

@@ -12,7 +12,7 @@ import msgspec
 
 from gamedb.codegen.keys import constraint_name, indexes_of, unique_columns, view_key
 from gamedb.functions import Function, Lifecycle
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import Column, TableSchema
 from gamedb.wire.bsatn import codec
 from gamedb.wire.typespace import UNIT, Json, Typespace, option, product

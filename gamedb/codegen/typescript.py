@@ -16,7 +16,7 @@ from gamedb.codegen.ts_types import CLASSES, Builder, TypeScriptTypes
 from gamedb.columns import BytesType, ColumnType, EnumType, FloatType, ListType, OptionType, ProductType, SumType
 from gamedb.errors import SchemaError
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import TableSchema
 from gamedb.wire.typespace import Typespace, client_functions, client_tables, row_type
 

@@ -16,7 +16,6 @@ import msgspec
 from gamedb.columns import ProductType, has_float
 from gamedb.errors import QueryError, SchemaError
 from gamedb.functions import Function
-from gamedb.module import Resolved
 from gamedb.query import grammar
 from gamedb.query.conditions import (
     FALSE,
@@ -34,6 +33,7 @@ from gamedb.query.names import Names, same_type
 from gamedb.query.plan import NOT_INDEXED, Join, Query, prefer_indexed
 from gamedb.query.sender import mentions_sender
 from gamedb.query.text import Piece, Text, take_apart
+from gamedb.resolved import Resolved
 from gamedb.schema import Column, TableSchema
 
 SHAPES_MAX: Final = 1_024

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.wire.bsatn import codec, parameters_codec
 
 

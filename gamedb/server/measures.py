@@ -15,7 +15,7 @@ from typing import Any, Final
 from gamedb.commit import Commit
 from gamedb.database import Database
 from gamedb.errors import DatabaseClosed
-from gamedb.module import RowCount
+from gamedb.resolved import RowCount
 
 BUCKETS: Final = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Upper bounds in seconds."""

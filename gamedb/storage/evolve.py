@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, literal, select
 from sqlalchemy.schema import CreateTable
 
 from gamedb.errors import SchemaChangeRefused, StorageError
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.schema import Row, TableSchema
 from gamedb.storage import meta
 from gamedb.storage.codecs import codec

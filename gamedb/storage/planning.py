@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection
 
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.schema import TableSchema
 from gamedb.storage import meta
 from gamedb.storage.backend import parse

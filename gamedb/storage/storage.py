@@ -17,7 +17,7 @@ from sqlalchemy import Integer, Text, func, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 
 from gamedb.errors import ForeignFile, StorageError, WriteFailed
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.schema import Row, TableSchema
 from gamedb.storage import meta
 from gamedb.storage.backend import Backend, parse

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gamedb.durability import Durability, Stored, Writing
 from gamedb.errors import WriteFailed
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import Row, TableSchema
 from gamedb.store import RowChange, Store
 from gamedb.system import SYSTEM_TABLES

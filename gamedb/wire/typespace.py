@@ -31,7 +31,7 @@ from gamedb.columns import (
 )
 from gamedb.errors import SchemaError
 from gamedb.functions import Function
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.schema import TableSchema
 from gamedb.types import Identity
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.server.http.answers import Refused, guarded
 from gamedb.server.http.databases import Visit, for_database, operated
 from gamedb.server.http.status import version

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gamedb.codegen.module_def import schema_json
-from gamedb.module import Resolved
+from gamedb.resolved import Resolved
 from gamedb.server.http.answers import Refused
 from gamedb.server.http.databases import Visit, for_database
 from gamedb.server.server import Server

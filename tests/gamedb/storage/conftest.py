@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.schema import Row, TableSchema, snake_case, table_schema
 from gamedb.storage import Plan, Storage, open_storage, plan
 

@@ -13,7 +13,7 @@ from conftest import Place, rows_of, schemas
 from tables import Player, Tag
 
 from gamedb.errors import SchemaChangeRefused, StorageError
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.schema import AutoInc, PrimaryKey, Row, Struct, table_schema
 from gamedb.storage import MigrationContext
 from gamedb.types import Identity, u32, u64

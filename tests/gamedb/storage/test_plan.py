@@ -10,7 +10,7 @@ from conftest import Place, rows_of, schemas
 from tables import Hit, Player, Tag
 
 from gamedb.errors import ForeignFile, StorageError
-from gamedb.module import Migration
+from gamedb.resolved import Migration
 from gamedb.storage import MigrationContext, Step, plan
 
 TABLES = schemas(Player, Tag, Hit, hit={"event": True})

@@ -305,7 +305,7 @@ def test_a_damaged_file_names_the_repair_and_leaves_other_databases_alone(files:
     content[4096:] = b"\xff" * len(content[4096:])
     bad.write_bytes(content)
     db = files.open()
-    with pytest.raises(ForeignFile, match=r"bad.db is damaged: Page.*restore a backup.*\.recover"):
+    with pytest.raises(ForeignFile, match=r"(?s)bad.db is damaged: Page.*Restore a backup.*\.recover"):
         Database(make_module(), bad, quiet=True)
     assert bad.read_bytes() == content
     db.call("join", "bob")

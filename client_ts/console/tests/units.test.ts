@@ -3,8 +3,8 @@
 import { Timestamp } from 'spacetimedb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Metrics, quantile, readMetrics } from '../src/live/metrics';
-import { deref, kindOf, kindText, readSchema, type Schema } from '../src/module/schema';
-import { fromSats, Invalid, parse, parseExact, parseSeconds, show } from '../src/module/values';
+import { deref, kindOf, kindText, readSchema, type Kind, type Schema } from '../src/module/schema';
+import { fromSats, Invalid, isoTime, parse, parseExact, parseSeconds, parseTime, show } from '../src/module/values';
 import { readWait } from '../src/pages/workflow/wait';
 import { conditions, filterOf, isFiltered, matches, NO_FILTER, queryOf, type Filter } from '../src/pages/workflows/filter';
 import type { Api } from '../src/session';
@@ -80,10 +80,50 @@ describe('values', () => {
     ['-2 s', -2],
   ])('takes %s for %d seconds', (text, seconds) => expect(parseSeconds(text)).toBe(seconds));
 
-  it.each(['soon', '', '5 parsecs'])('takes %j for no duration', (text) => expect(() => parseSeconds(text)).toThrow(Invalid));
+  it.each(['soon', '', '5 parsecs', '1.2.3', '1 30s', `${'1'.repeat(10_000)}x`])('takes %j for no duration', (text) => expect(() => parseSeconds(text)).toThrow(Invalid));
+
+  it('takes integers alone for exact ones, whatever players call the keys of theirs', () => {
+    const text = '{"$exact integer": 6, "other": 12345678901234567890, "__proto__": 1}';
+    expect(Object.entries(parseExact(text))).toEqual([['$exact integer', 6], ['other', 12345678901234567890n], ['__proto__', 1]]);
+  });
+
+  it.each<[Kind, string[]]>([
+    [{ tag: 'timestamp' }, ['7', 'hello 1', '2026-02-30T00:00:00Z', '2026-13-01', '2026-11-29T25:00Z', '0000-01-01', '+200000-01-01T00:00:00Z']],
+    [{ tag: 'duration' }, ['200000000d', '9'.repeat(400), '']],
+    [{ tag: 'scheduleAt' }, ['every 200000000d', '7']],
+    [{ tag: 'float', name: 'f32' }, ['1e39', '1e999']],
+    [{ tag: 'float', name: 'f64' }, ['1e999', '']],
+    [{ tag: 'sum', variants: [{ name: 'Rest', kind: { tag: 'product', fields: [{ name: 'why', kind: { tag: 'string' } }] } }] }, ['{"Rest": {"why": 5}}']],
+  ])('refuses what %j cannot hold', (kind, texts) => {
+    for (const text of texts) expect(() => parse(kind, text, NONE), text).toThrow(Invalid);
+  });
+
+  it('keeps the microseconds of a time', () => {
+    const time = parse({ tag: 'timestamp' }, '2026-11-29T12:00:00.123456Z', NONE) as Timestamp;
+    expect(time.microsSinceUnixEpoch).toBe(BigInt(Date.UTC(2026, 10, 29, 12)) * 1000n + 123_456n);
+    expect(isoTime(time.microsSinceUnixEpoch)).toBe('2026-11-29T12:00:00.123456Z');
+    expect(isoTime(-1n)).toBe('1969-12-31T23:59:59.999999Z');
+    expect(parseTime('2024-02-29 12:00+01:00')).toBe(BigInt(Date.UTC(2024, 1, 29, 11)) * 1000n);
+  });
 });
 
 describe('forms', () => {
+  const leaf = (kind: 'number' | 'duration' | 'time', typed: string): unknown => {
+    const errors: Record<string, string> = {};
+    const value = valueOf(formOfShape({ kind, type: kind }), { x: typed }, 'x', errors);
+    return errors.x === undefined ? value : 'refused';
+  };
+
+  it.each<['number' | 'duration' | 'time', string, unknown]>([
+    ['number', '1.5', 1.5],
+    ['number', 'Infinity', 'refused'],
+    ['duration', '1h 30m', 'PT5400S'],
+    ['duration', '-0.000001', '-PT0.000001S'],
+    ['duration', '9'.repeat(400), 'refused'],
+    ['time', '2026-11-29T12:00:00.123456Z', '2026-11-29T12:00:00.123456Z'],
+    ['time', 'hello 1', 'refused'],
+  ])('takes for a %s %s: %s', (kind, typed, value) => expect(leaf(kind, typed)).toBe(value));
+
   const recipe = formOfShape({
     kind: 'struct',
     type: 'Recipe',

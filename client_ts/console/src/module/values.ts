@@ -7,7 +7,8 @@ type Value = any; // of a type that is known at run time only
 export type Row = Record<string, Value>;
 
 const LONG_INTEGER = /("(?:[^"\\]|\\.)*")|(?<![\d.eE+-])(-?\d{16,})(?![\d.eE])/g;
-const EXACT = '$exact integer';
+/** What players write is in this JSON too: they must not know what marks an integer. */
+const EXACT = `$exact ${Math.random()}`;
 
 /** JSON whose integers beyond 2^53 stay exact, as bigints. */
 export function parseExact(text: string): Value {
@@ -191,18 +192,19 @@ export function parse(kind: Kind, text: string, schema: Schema): Value {
     case 'float': {
       const number = Number(trimmed);
       if (trimmed === '' || Number.isNaN(number)) throw new Invalid('a number, such as 1.5');
+      const stored = type.name === 'f32' ? Math.fround(number) : number;
+      if (!Number.isFinite(stored) && !/inf/i.test(trimmed)) throw new Invalid(`a number that ${type.name} can hold; Infinity is written as such`);
       return number;
     }
     case 'bytes':
       if (!/^(0x)?([0-9a-f]{2})*$/i.test(trimmed)) throw new Invalid('bytes as hex digits, such as 0aff');
       return fromHex(trimmed.replace(/^0x/i, ''));
     case 'timestamp':
-      return Timestamp.fromDate(parseTime(trimmed));
+      return new Timestamp(parseTime(trimmed));
     case 'duration':
-      return new TimeDuration(BigInt(Math.round(parseSeconds(trimmed) * 1e6)));
+      return new TimeDuration(parseDuration(trimmed));
     case 'scheduleAt':
-      if (/^every /.test(trimmed)) return ScheduleAt.interval(BigInt(Math.round(parseSeconds(trimmed.slice(6)) * 1e6)));
-      return ScheduleAt.time(BigInt(parseTime(trimmed).getTime()) * 1000n);
+      return /^every /.test(trimmed) ? ScheduleAt.interval(parseDuration(trimmed.slice(6))) : ScheduleAt.time(parseTime(trimmed));
     case 'identity':
       if (!/^(0x)?[0-9a-f]{64}$/i.test(trimmed)) throw new Invalid('64 hex digits');
       return Identity.fromString(trimmed.replace(/^0x/i, ''));
@@ -228,22 +230,52 @@ export function parseInteger(name: IntName, text: string): number | bigint {
   return isWide(name) ? number : Number(number);
 }
 
-export function parseTime(text: string): Date {
-  const date = new Date(text);
-  if (text === '' || Number.isNaN(date.getTime())) throw new Invalid('a time, such as 2026-11-29T12:00:00Z');
-  return date;
+const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i;
+
+/** Microseconds since 1970. Without a zone it is the time here. What `Date` reads beside ISO 8601 is refused: it reads `7`. */
+export function parseTime(text: string): bigint {
+  const [found, day, minute, second = '00', fraction = '', zone = ''] = TIME.exec(text) ?? [];
+  const micros = fraction.padEnd(6, '0');
+  const date = new Date(minute === undefined ? `${day}` : `${day}T${minute}:${second}.${micros.slice(0, 3)}${zone.toUpperCase()}`);
+  if (found === undefined || Number.isNaN(date.getTime()) || !isDay(day!)) throw new Invalid('a time, such as 2026-11-29T12:00:00Z');
+  return BigInt(date.getTime()) * 1000n + BigInt(micros.slice(3));
 }
 
-const UNITS: Record<string, number> = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
+/** February the 30th is March the 2nd for `Date`. */
+function isDay(day: string): boolean {
+  return !day.startsWith('0000') && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+}
 
-/** `90`, `1.5 s`, `2m`, `1h 30m`: in seconds. */
+/** As JSON has it: with all six digits of the second. */
+export function isoTime(micros: bigint): string {
+  const rest = ((micros % 1000n) + 1000n) % 1000n;
+  return new Date(Number((micros - rest) / 1000n)).toISOString().replace('Z', `${`${rest}`.padStart(3, '0')}Z`);
+}
+
+const UNITS = new Map([['ms', 0.001], ['s', 1], ['m', 60], ['min', 60], ['h', 3600], ['d', 86_400]]);
+const DURATION_MAX = 2n ** 63n - 1n;
+
+/** `90`, `1.5 s`, `2m`, `1h 30m`: in seconds. Read part by part: one expression for all of it can take for ever. */
 export function parseSeconds(text: string): number {
-  const parts = [...text.matchAll(/([\d.]+)\s*(ms|s|min|m|h|d)?/g)];
-  const seconds = parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit ?? 's']!, 0);
-  if (!/^-?\s*([\d.]+\s*(ms|s|min|m|h|d)?\s*)+$/.test(text) || Number.isNaN(seconds)) {
-    throw new Invalid('a duration, such as 90s, 5m or 1h 30m');
-  }
-  return text.startsWith('-') ? -seconds : seconds;
+  const invalid = new Invalid('a duration, such as 90s, 5m or 1h 30m');
+  const part = /\s*(\d+\.?\d*|\.\d+)\s*(ms|s|min|m|h|d)?/y;
+  const whole = text.trimEnd();
+  let seconds = 0;
+  part.lastIndex = whole.startsWith('-') ? 1 : 0;
+  do {
+    const [found, number, unit = 's'] = part.exec(whole) ?? [];
+    if (found === undefined) throw invalid;
+    seconds += Number(number) * UNITS.get(unit)!;
+    if (/\d$|\.$/.test(found.trimEnd()) && part.lastIndex < whole.length) throw invalid; // only the last may have no unit
+  } while (part.lastIndex < whole.length);
+  return whole.startsWith('-') ? -seconds : seconds;
+}
+
+/** A duration in microseconds, as columns hold it. */
+export function parseDuration(text: string): bigint {
+  const micros = Math.round(parseSeconds(text) * 1e6);
+  if (!Number.isFinite(micros) || Math.abs(micros) > Number(DURATION_MAX)) throw new Invalid(`a duration of at most ${DURATION_MAX / 86_400_000_000n} days`);
+  return micros === Number(DURATION_MAX) ? DURATION_MAX : BigInt(micros);
 }
 
 export function parseJson(text: string): Value {
@@ -274,6 +306,9 @@ function fromJson(kind: Kind, json: Value, schema: Schema, path: string): Value 
     }
     case 'unit':
       return {};
+    case 'string':
+      if (typeof json !== 'string') throw new Invalid(`${path}: a text is needed here, such as "this"`);
+      return json;
     default:
       try {
         return parse(type, typeof json === 'string' ? json : JSON.stringify(json, (_key, value) => (typeof value === 'bigint' ? `${value}` : value)).replace(/^"(-?\d+)"$/, '$1'), schema);

@@ -27,7 +27,7 @@ export function Workflows({ route }: { route: Route }) {
   const text = route.query.toString();
   const filter = useMemo(() => filterOf(new URLSearchParams(text)), [text]);
   const asked = route.query.get('order') ?? '';
-  const order = asked in ORDERS ? asked : 'new';
+  const order = Object.hasOwn(ORDERS, asked) ? asked : 'new';
   const [selected, setSelected] = useState(-1);
   const [starting, setStarting] = useState(false);
   const list = useRef<ListHandle>(null);

@@ -3,7 +3,7 @@
 import { useId, useState, type ReactNode } from 'react';
 import type { Shape, ShapeField } from '../live/description';
 import { deref, kindText, type Field, type Kind, type Schema } from '../module/schema';
-import { Invalid, parse, parseInteger, parseJson, parseSeconds, parseTime } from '../module/values';
+import { Invalid, isoTime, parse, parseDuration, parseInteger, parseJson, parseTime } from '../module/values';
 import { Icon } from './icons';
 
 export type FormType = { text: string } & (
@@ -43,11 +43,11 @@ export function formOfShape(shape: Shape): FormType {
     case 'integer':
       return leaf((typed) => parseInteger('i256', typed.trim()));
     case 'number':
-      return leaf((typed) => parse({ tag: 'float', name: 'f64' }, typed, NO_SCHEMA));
+      return leaf(parseNumber);
     case 'duration':
-      return leaf((typed) => (/^-?P/i.test(typed.trim()) ? typed.trim() : `PT${parseSeconds(typed.trim())}S`));
+      return leaf((typed) => (/^-?P/i.test(typed.trim()) ? typed.trim() : isoDuration(parseDuration(typed.trim()))));
     case 'time':
-      return leaf((typed) => parseTime(typed.trim()).toISOString());
+      return leaf((typed) => isoTime(parseTime(typed.trim())));
     case 'json':
       return leaf((typed) => parseJson(typed), true);
     case 'null':
@@ -55,6 +55,20 @@ export function formOfShape(shape: Shape): FormType {
     default:
       return leaf((typed) => typed);
   }
+}
+
+/** JSON has no other numbers. */
+function parseNumber(typed: string): number {
+  const number: number = parse({ tag: 'float', name: 'f64' }, typed, NO_SCHEMA);
+  if (!Number.isFinite(number)) throw new Invalid('a number, such as 1.5; JSON has no Infinity');
+  return number;
+}
+
+/** Written out: `1e-6` is no number of ISO 8601. */
+function isoDuration(micros: bigint): string {
+  const [sign, size] = micros < 0n ? ['-', -micros] : ['', micros];
+  const fraction = `${size % 1_000_000n}`.padStart(6, '0').replace(/0+$/, '');
+  return `${sign}PT${size / 1_000_000n}${fraction && `.${fraction}`}S`;
 }
 
 function fieldOfShape({ name, shape, default: initial }: ShapeField): FormField {

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { useDatabase } from '../../live/hooks';
 import { go, href } from '../../route';
 import { Dialog, Mistake } from '../../ui/parts';
+import { parseInteger } from '../../module/values';
 import { sqlText } from '../workflows/filter';
 import { ShapeForm, useCall } from './actions';
 
@@ -27,13 +28,16 @@ export function StartDialog({ type, onClose }: { type: string | null; onClose: (
   }
 
   const send = async (init: string): Promise<string | null> => {
-    if (entity !== '' && !/^\d+$/.test(entity)) {
-      setWrong('a whole number, or nothing');
+    let entityId: unknown;
+    try {
+      entityId = entity === '' ? undefined : parseInteger('u64', entity);
+    } catch (error) {
+      setWrong((error as Error).message);
       return null;
     }
     const params = {
       workflow_type: chosen,
-      entity_id: entity === '' ? undefined : BigInt(entity),
+      entity_id: entityId,
       correlation_id: correlation === '' ? undefined : correlation,
       init,
     };

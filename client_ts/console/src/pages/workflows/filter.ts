@@ -156,7 +156,7 @@ function hasTimer(row: Row, timer: NextTimer, due: bigint | undefined, now: numb
 
 function isFound(row: Row, search: string): boolean {
   const number = search.replace(/^#/, '');
-  if (String(row.id) === number || String(row.entity_id) === number) return true;
+  if (/^\d+$/.test(number) && (String(row.id) === number || String(row.entity_id) === number)) return true;
   const wanted = search.toLowerCase();
   return [row.workflow_type, row.correlation_id ?? '', row.current_step].some((text) => text.toLowerCase().includes(wanted));
 }

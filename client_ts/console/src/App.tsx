@@ -11,7 +11,8 @@ import { Page, PAGES } from './pages/Page';
 import { go, href, useRoute } from './route';
 import { Api, rememberedToken, rememberToken, Refused, type DatabaseInfo } from './session';
 import { Icon } from './ui/icons';
-import { Dialog, isTyping, Mistake, useKey, Waiting } from './ui/parts';
+import { Guard } from './ui/Guard';
+import { Dialog, Empty, isTyping, Mistake, useKey, Waiting } from './ui/parts';
 import { Toasts } from './ui/toasts';
 
 type Access = { state: 'asking' } | { state: 'out'; why: string | null } | { state: 'in'; api: Api; databases: DatabaseInfo[]; version: string };
@@ -19,17 +20,22 @@ type Access = { state: 'asking' } | { state: 'out'; why: string | null } | { sta
 export function App() {
   const [access, setAccess] = useState<Access>({ state: 'asking' });
 
+  const leave = useCallback((why: string | null): void => {
+    rememberToken(null);
+    setAccess({ state: 'out', why });
+  }, []);
+
   const enter = useCallback(async (token: string): Promise<void> => {
-    const api = new Api(token);
     try {
+      const api = new Api(token, leave);
       const { databases, version } = await api.databases();
       rememberToken(token);
       setAccess({ state: 'in', api, databases, version });
     } catch (error) {
-      if (error instanceof Refused) rememberToken(null);
-      setAccess({ state: 'out', why: error instanceof Refused ? error.message : `The server does not answer: ${(error as Error).message}` });
+      if (error instanceof Refused) leave(error.message);
+      else setAccess({ state: 'out', why: `The server does not answer: ${(error as Error).message}` });
     }
-  }, []);
+  }, [leave]);
 
   useEffect(() => {
     const begin = (): void => {
@@ -45,16 +51,11 @@ export function App() {
     return () => window.removeEventListener('hashchange', another);
   }, [enter]);
 
-  const leave = useCallback(() => {
-    rememberToken(null);
-    setAccess({ state: 'out', why: null });
-  }, []);
-
   return (
     <>
       {access.state === 'asking' && <Waiting>Signing in</Waiting>}
       {access.state === 'out' && <Login why={access.why} enter={enter} />}
-      {access.state === 'in' && <Inside {...access} leave={leave} />}
+      {access.state === 'in' && <Inside {...access} leave={() => leave(null)} />}
       <Toasts />
     </>
   );
@@ -80,16 +81,14 @@ function Inside({ api, databases, version, leave }: { api: Api; databases: Datab
         setDatabase(opened);
       })
       .catch((problem: Error) => {
-        if (closed) return;
-        if (problem instanceof Refused) leave();
-        else setError(problem.message);
+        if (!closed && !(problem instanceof Refused)) setError(problem.message);
       });
     return () => {
       closed = true;
       opened?.link.close();
       opened?.metrics.close();
     };
-  }, [api, name, leave, changed]);
+  }, [api, name, changed]);
 
   useModuleChanges(database, () => setChanged((count) => count + 1));
 
@@ -105,9 +104,16 @@ function Inside({ api, databases, version, leave }: { api: Api; databases: Datab
               Try again
             </button>
           </div>
+        ) : route.database !== '' && route.database !== name ? (
+          <Empty icon="server" title={`There is no database ${route.database} here`}>
+            You operate <a href={href(name, route.page || PAGES[0]!.path)}>{name}</a>
+            {databases.length > 1 && ' and others'}.
+          </Empty>
         ) : database?.name === name ? (
           <DatabaseProvider value={database}>
-            <Page route={{ ...route, database: name }} key={`${name}/${route.page}`} />
+            <Guard place={location.hash}>
+              <Page route={{ ...route, database: name }} key={`${name}/${route.page}`} />
+            </Guard>
           </DatabaseProvider>
         ) : (
           <Waiting>Opening {name}</Waiting>

@@ -11,8 +11,17 @@ export interface Route {
 
 export function readRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
-  const [database = '', page = '', ...item] = path.split('/').map(decodeURIComponent);
+  const [database = '', page = '', ...item] = path.split('/').map(decoded);
   return { database, page, item: item.length ? item.join('/') : null, query: new URLSearchParams(query) };
+}
+
+/** What no page has written may not be decodable; then it is what it says. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function href(database: string, page: string, item: string | number | bigint | null = null, query: Record<string, string> = {}): string {

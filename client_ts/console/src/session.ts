@@ -5,6 +5,7 @@
 
 import { kindOf, type Field, type Schema } from './module/schema';
 import { fromSats, parseExact } from './module/values';
+import { decoded } from './route';
 
 const TOKEN = 'gamedb.console.token';
 
@@ -31,7 +32,7 @@ export interface SqlResult {
 export function rememberedToken(): string | null {
   const found = /^#token=([^&]+)/.exec(location.hash);
   if (found) {
-    sessionStorage.setItem(TOKEN, decodeURIComponent(found[1]!));
+    sessionStorage.setItem(TOKEN, decoded(found[1]!));
     history.replaceState(null, '', location.pathname); // not in the history, not in a bookmark
   }
   return sessionStorage.getItem(TOKEN);
@@ -43,11 +44,21 @@ export function rememberToken(token: string | null): void {
 }
 
 export class Api {
-  constructor(readonly token: string) {}
+  /** `refused` is told why, each time that the server does not take the token (any more). */
+  constructor(
+    readonly token: string,
+    private readonly refused: (why: string) => void,
+  ) {
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new Refused('This is no token: a token has letters, digits, dots, - and _ alone.');
+  }
 
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const response = await fetch(path, { ...init, headers: { ...init.headers, Authorization: `Bearer ${this.token}` } });
-    if (response.status === 401 || response.status === 403) throw new Refused(await response.text());
+    if (response.status === 401 || response.status === 403) {
+      const why = await response.text();
+      this.refused(why);
+      throw new Refused(why);
+    }
     if (!response.ok && response.status !== 503) throw new Error((await response.text()) || response.statusText);
     return response;
   }

@@ -337,6 +337,85 @@ describe.skipIf(CHROMIUM === undefined)('the console', () => {
       expect(identities.filter((text) => text !== 'None')).toEqual([]);
     }));
 
+  it('shows what it can at addresses that nobody has written', () =>
+    looking(async ({ page, to }) => {
+      await to('#/village/workflows/%E0%A4%A');
+      await lines(page).first().waitFor();
+      await to('#/village/workflows/99999999999999999999');
+      await page.getByText('Workflow 99999999999999999999 cannot be shown').waitFor();
+      await to('#/nowhere/workflows/1');
+      await page.getByText('There is no database nowhere here').waitFor();
+      expect(await page.locator('[data-testid=workflow]').count()).toBe(0);
+      await to('#/village/workflows?order=toString');
+      await lines(page).first().waitFor();
+    }));
+
+  it('asks for a token again once the server no longer takes the one that it has', async () => {
+    const looker = await look(browser, server);
+    await looker.page.route('**/metrics', (route) => route.fulfill({ status: 401, body: 'the token is from another server' }));
+    await looker.page.getByText('the token is from another server').waitFor();
+    await looker.page.unroute('**/metrics');
+    await looker.page.reload();
+    await looker.page.getByLabel('Token').waitFor();
+    await looker.page.getByLabel('Token').fill('no töken');
+    await button(looker.page, 'Sign in').click();
+    await looker.page.getByText('This is no token').waitFor();
+    await looker.close();
+  });
+
+  it('says that the answer of a call was lost with the connection', async () => {
+    const looker = await look(browser, server, { stranger: true });
+    let lose: (() => void) | null = null;
+    let deaf = false;
+    await looker.page.routeWebSocket(/subscribe/, (socket) => {
+      const upstream = socket.connectToServer();
+      lose = () => void socket.close({ code: 3000 });
+      socket.onMessage((message) => deaf || upstream.send(message));
+    });
+    await looker.page.goto(`${server.uri}/console/#token=${server.token}`);
+    await looker.page.reload(); // an address that differs behind the # alone opens no new page
+    await looker.page.locator('[data-testid=link].is-live').waitFor();
+    await looker.to('#/village/calls/knock');
+    await field(looker.page, 'workflow_id').fill('1');
+    deaf = true;
+    await button(looker.page, 'Call').click();
+    await button(looker.page, 'Calling').waitFor();
+    lose!();
+    await looker.page.getByText('The connection was lost before the answer came').waitFor();
+    await button(looker.page, 'Call').waitFor();
+    await looker.close();
+  });
+
+  it('shows the beginning of long lists and texts, and the rest when asked', async () => {
+    const seeds = ['x'.repeat(5000), ...Array.from({ length: 499 }, (_one, at) => `seed ${at}`)];
+    await server.call('workflow_start', 'bakery', { none: [] }, { none: [] }, JSON.stringify({ seeds }));
+    await looking(async (looker) => {
+      await openNewest(looker, 'bakery');
+      const list = looker.page.locator('[data-testid=state] [data-name=seeds]');
+      expect(await list.locator('li[data-name]').count()).toBe(200);
+      await button(looker.page, '300 more').click();
+      expect(await list.locator('li[data-name]').count()).toBe(500);
+      await list.getByText(/^"x+…/).waitFor();
+      await list.getByRole('button', { name: /^all 5.002 characters/ }).click();
+      expect(await list.locator('[data-name="0"] .tree-value').innerText()).toBe(`"${seeds[0]}"`);
+    });
+    const [[id]] = (await server.sql('SELECT max(id) FROM workflow')) as [[number]];
+    await server.call('workflow_cancel', id);
+    await server.call('workflow_delete', id);
+  });
+
+  it('opens a row with keys alone', () =>
+    looking(async ({ page, to }) => {
+      await to('#/village/sql');
+      await page.getByLabel('SQL').fill("SELECT 'first' AS place UNION ALL SELECT 'second'");
+      await button(page, 'Run Ctrl ↵').click();
+      await page.getByText('2 rows').waitFor();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      expect(await page.locator('dialog[open] dd').innerText()).toBe('second');
+    }));
+
   it('shows big tables by pages', () =>
     looking(async ({ page, to }) => {
       await to('#/village/calls/harvest');

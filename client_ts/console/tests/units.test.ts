@@ -3,8 +3,10 @@
 import { Timestamp } from 'spacetimedb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Metrics, quantile, readMetrics } from '../src/live/metrics';
-import { deref, kindOf, kindText, readSchema, type Kind, type Schema } from '../src/module/schema';
-import { fromSats, Invalid, isoTime, parse, parseExact, parseSeconds, parseTime, show } from '../src/module/values';
+import { deref, kindOf, kindText, readSchema, type Field, type Kind, type Schema } from '../src/module/schema';
+import { fromSats, Invalid, isoTime, parse, parseExact, parseSeconds, parseTime, show, withoutTurns } from '../src/module/values';
+import { csvOf, jsonOf } from '../src/module/exports';
+import { readRoute } from '../src/route';
 import { readWait } from '../src/pages/workflow/wait';
 import { conditions, filterOf, isFiltered, matches, NO_FILTER, queryOf, type Filter } from '../src/pages/workflows/filter';
 import type { Api } from '../src/session';
@@ -104,6 +106,35 @@ describe('values', () => {
     expect(isoTime(time.microsSinceUnixEpoch)).toBe('2026-11-29T12:00:00.123456Z');
     expect(isoTime(-1n)).toBe('1969-12-31T23:59:59.999999Z');
     expect(parseTime('2024-02-29 12:00+01:00')).toBe(BigInt(Date.UTC(2024, 1, 29, 11)) * 1000n);
+  });
+});
+
+describe('exports', () => {
+  const columns: Field[] = [
+    { name: 'name', kind: { tag: 'string' } },
+    { name: 'gold', kind: { tag: 'option', of: { tag: 'int', name: 'i64' } } },
+    { name: 'name', kind: { tag: 'string' } },
+  ];
+
+  it('writes CSV that other programs read as it was, and that spreadsheets do not run', () => {
+    const rows = [
+      ['a,b', -5n, 'say "hi"\nnow'],
+      ['=HYPERLINK("x")', undefined, '@SUM(1)'],
+    ];
+    expect(csvOf({ columns, rows }, NONE)).toBe(`name,gold,name\r\n"a,b",-5,"say ""hi""\nnow"\r\n"'=HYPERLINK(""x"")",,'@SUM(1)`);
+  });
+
+  it('keeps in JSON all columns of one name', () => {
+    expect(JSON.parse(jsonOf({ columns, rows: [['a', 7n, 'b']] }, NONE))).toEqual([{ name: 'a', gold: 7, 'name 2': 'b' }]);
+  });
+
+  it('writes out what turns the direction of text', () => expect(withoutTurns('a\u202eb')).toBe('a\\u202eb'));
+});
+
+describe('addresses', () => {
+  it('reads those that are not decodable as they are', () => {
+    expect(readRoute('#/arena/tables/%E0%A4%A').item).toBe('%E0%A4%A');
+    expect(readRoute('#/arena/tables/a%2Fb').item).toBe('a/b');
   });
 });
 

@@ -43,6 +43,7 @@ export class Link {
   private readonly dirty = new Set<string>();
   private readonly events = new Map<string, Row[]>();
   private timer: ReturnType<typeof setTimeout> | null = null;
+  private readonly unanswered = new Set<Listener>();
   private failures = 0;
   private closed = false;
 
@@ -103,11 +104,20 @@ export class Link {
   }
 
   async call(name: string, params: Row): Promise<void> {
-    await this.need().callReducerWithParams(name, undefined as never, params);
+    await this.answered(this.need().callReducerWithParams(name, undefined as never, params));
   }
 
   async callProcedure(name: string, params: Row): Promise<unknown> {
-    return this.need().callProcedureWithParams(name, undefined as never, params, undefined as never);
+    return this.answered(this.need().callProcedureWithParams(name, undefined as never, params, undefined as never));
+  }
+
+  /** The SDK says nothing of calls whose connection is lost. */
+  private answered<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const lost = (): void => reject(new Error('The connection was lost before the answer came. It may have been done: look before you do it again.'));
+      this.unanswered.add(lost);
+      answer.then(resolve, reject).finally(() => this.unanswered.delete(lost));
+    });
   }
 
   private need(): Connection {
@@ -161,7 +171,10 @@ export class Link {
   }
 
   private setState(state: LinkState): void {
-    if (state === 'lost') for (const one of this.followed) Object.assign(one, { applied: false, handle: null });
+    if (state === 'lost') {
+      for (const one of this.followed) Object.assign(one, { applied: false, handle: null });
+      for (const lost of this.unanswered) lost();
+    }
     this.state = state;
     for (const listener of [...this.stateListeners]) listener();
   }

@@ -90,6 +90,11 @@ export function timeText(micros: bigint): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${two(date.getMilliseconds(), 3)}`;
 }
 
+/** Characters that turn the direction of text are written out: with them names look like others, or turn what is beside them. */
+export function withoutTurns(text: string): string {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (turn) => `\\u${turn.charCodeAt(0).toString(16)}`);
+}
+
 /** A value in one line. */
 export function show(kind: Kind, value: Value, schema: Schema): string {
   const type = deref(kind, schema);

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useDatabase } from '../live/hooks';
-import { timeText } from '../module/values';
+import { timeText, withoutTurns } from '../module/values';
 import { isUnanswered } from '../session';
 import { Icon } from '../ui/icons';
 import { Empty, isTyping, Mistake, useKey } from '../ui/parts';
@@ -26,6 +26,8 @@ const ENTRIES_MAX = 5000;
 const FIRST_LINES = 500;
 const RETRY_MS = 2000;
 const ROW_HEIGHT = 24;
+/** More of a message does not fit in a line. */
+const LINE_MAX = 500;
 
 function useLog(): { entries: Entry[]; error: string | null } {
   const { api, name } = useDatabase();
@@ -134,7 +136,7 @@ export function Logs() {
                 <time>{entry.ts ? timeText(BigInt(entry.ts)).slice(11) : ''}</time>
                 <span className={`level level-${entry.level}`}>{entry.level === 'Panic' ? 'Error' : entry.level}</span>
                 <span className="log-function">{entry.function}</span>
-                <span className="log-message">{entry.message}</span>
+                <span className="log-message">{withoutTurns(entry.message.slice(0, LINE_MAX))}</span>
               </button>
             );
           }}
@@ -151,7 +153,7 @@ export function Logs() {
               <Icon name="close" />
             </button>
           </header>
-          <pre>{opened.message}</pre>
+          <pre>{withoutTurns(opened.message)}</pre>
           {opened.trace && <pre className="muted">{opened.trace.map((frame) => `${frame.module_name}  ${frame.func_name}`).join('\n')}</pre>}
         </section>
       )}

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'react';
 import { useDatabase } from '../live/hooks';
-import { plain, show } from '../module/values';
+import { csvOf, jsonOf } from '../module/exports';
 import type { Route } from '../route';
 import type { SqlResult } from '../session';
 import { Grid } from '../ui/Grid';
@@ -18,6 +18,15 @@ function remembered(): string[] {
     return JSON.parse(localStorage.getItem(HISTORY) ?? '[]');
   } catch {
     return [];
+  }
+}
+
+/** The answer is there, whether or not the browser has room to remember what was asked. */
+function remember(history: string[]): void {
+  try {
+    localStorage.setItem(HISTORY, JSON.stringify(history));
+  } catch {
+    // it has not
   }
 }
 
@@ -50,25 +59,13 @@ export function Sql({ route }: { route: Route }) {
       setError(null);
       const next = [text, ...history.filter((one) => one !== text)].slice(0, HISTORY_MAX);
       setHistory(next);
-      localStorage.setItem(HISTORY, JSON.stringify(next));
+      remember(next);
     } catch (problem) {
       if (!control.signal.aborted) setError((problem as Error).message);
     } finally {
       if (running.current === control) setBusy(false);
     }
   };
-
-  const toCsv = ({ columns, rows }: SqlResult): string => {
-    const cell = (value: string): string => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const lines = rows.map((row) => row.map((value, at) => cell(value === undefined || value === null ? '' : show(columns[at]!.kind, value, schema))).join(','));
-    return [columns.map((column) => cell(column.name)).join(','), ...lines].join('\r\n');
-  };
-  const toJson = ({ columns, rows }: SqlResult): string =>
-    JSON.stringify(
-      rows.map((row) => Object.fromEntries(row.map((value, at) => [columns[at]!.name, value === null ? null : plain(columns[at]!.kind, value, schema)]))),
-      null,
-      1,
-    );
 
   return (
     <div className="page sql">
@@ -115,10 +112,10 @@ export function Sql({ route }: { route: Route }) {
               <span className="muted" data-testid="sql-note">
                 {grouped(result.rows.length)} {result.rows.length === 1 ? 'row' : 'rows'} in {seconds(result.micros / 1e6)}
               </span>
-              <button type="button" className="button button-small" onClick={() => download(`${name}.csv`, 'text/csv', toCsv(result))}>
+              <button type="button" className="button button-small" onClick={() => download(`${name}.csv`, 'text/csv', csvOf(result, schema))}>
                 <Icon name="down" size={13} /> CSV
               </button>
-              <button type="button" className="button button-small" onClick={() => download(`${name}.json`, 'application/json', toJson(result))}>
+              <button type="button" className="button button-small" onClick={() => download(`${name}.json`, 'application/json', jsonOf(result, schema))}>
                 <Icon name="down" size={13} /> JSON
               </button>
             </span>

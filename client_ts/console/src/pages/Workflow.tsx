@@ -28,6 +28,7 @@ export function WorkflowPage({ id }: { id: bigint }) {
   useKey((event) => {
     if (!isTyping(event) && event.key === 'Escape') go(href(database, 'workflows'));
   });
+  if (self.error !== null) return <Mistake title={`Workflow ${id} cannot be shown`}>{self.error}</Mistake>;
   if (!self.ready) return <Waiting>Workflow {`${id}`}</Waiting>;
   const shown = row ?? last;
   if (!shown) {
@@ -57,7 +58,7 @@ function Shown({ row, gone, info }: { row: Row; gone: boolean; info: NonNullable
 
   // Without a choice the state is the one of now; with one, that after the chosen event.
   const shownData = (event?.state_data ?? row.state_data) as Uint8Array;
-  const previous = event ? events[at - 1] : events.findLast((one) => bytesText(one.state_data) !== bytesText(row.state_data));
+  const previous = useMemo(() => (event ? events[at - 1] : lastOther(events, row.state_data)), [event, events, at, row.state_data]);
   const state = useMemo(() => readState(shownData), [shownData]);
   const before = useMemo(() => (previous ? readState(previous.state_data).values : null), [previous]);
   const step = (event?.step ?? row.current_step) as string;
@@ -204,6 +205,12 @@ function Shown({ row, gone, info }: { row: Row; gone: boolean; info: NonNullable
       )}
     </div>
   );
+}
+
+/** The last event after which the state was not as it is now. */
+function lastOther(events: Row[], data: Uint8Array): Row | undefined {
+  const now = bytesText(data);
+  return events.findLast((one) => bytesText(one.state_data) !== now);
 }
 
 const asRecord = (value: unknown): Record<string, unknown> =>

@@ -1,9 +1,9 @@
 // Rows as a table: columns by what they hold, sorted by a click, only what is in sight.
 
-import { useMemo, useRef, useState, type Ref } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { deref, kindText, type Field, type Schema } from '../module/schema';
-import { show } from '../module/values';
-import { Dialog } from './parts';
+import { show, withoutTurns } from '../module/values';
+import { Dialog, isTyping, useKey } from './parts';
 import { VirtualList, type ListHandle } from './VirtualList';
 
 const ROW_HEIGHT = 27;
@@ -19,7 +19,6 @@ interface Props {
   sort?: { column: number; down: boolean } | null;
   onSort?: (column: number) => void;
   onRange?: (first: number, last: number) => void;
-  handle?: Ref<ListHandle>;
 }
 
 function width(field: Field, schema: Schema, texts: string[]): number {
@@ -31,8 +30,24 @@ function width(field: Field, schema: Schema, texts: string[]): number {
   return Math.round(Math.max(least, longest) * 7.3 + 22);
 }
 
-export function Grid({ label, columns, schema, count, row, marks = {}, sort, onSort, onRange, handle }: Props) {
+export function Grid({ label, columns, schema, count, row, marks = {}, sort, onSort, onRange }: Props) {
   const [opened, setOpened] = useState<unknown[] | null>(null);
+  const [selected, setSelected] = useState(-1);
+  const list = useRef<ListHandle>(null);
+  useKey((event) => {
+    if (isTyping(event) || count === 0) return;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      const next = Math.max(0, Math.min(count - 1, selected + step));
+      setSelected(next);
+      list.current?.show(next);
+      list.current?.focus(); // Enter is for the row now, not for the button that was pressed before
+    } else if (event.key === 'Enter' && selected >= 0 && !/^(BUTTON|A)$/.test((event.target as HTMLElement).tagName)) {
+      event.preventDefault(); // else the dialog's first button is pressed by it
+      setOpened(row(selected));
+    }
+  });
   const sampled = useRef<{ key: string; widths: number[] }>({ key: '', widths: [] });
   const key = columns.map(({ name }) => name).join() + (count > 0 && row(0) !== null);
   if (sampled.current.key !== key) {
@@ -60,7 +75,7 @@ export function Grid({ label, columns, schema, count, row, marks = {}, sort, onS
         count={count}
         rowHeight={ROW_HEIGHT}
         onRange={onRange}
-        handle={handle}
+        handle={list}
         head={
           <div className="grid-head" style={style}>
             {columns.map((field, at) => (
@@ -82,14 +97,14 @@ export function Grid({ label, columns, schema, count, row, marks = {}, sort, onS
         row={(index) => {
           const values = row(index);
           return (
-            <div key={index} className="grid-row" role="row" aria-rowindex={index + 1} style={style} onClick={() => values && !getSelection()?.toString() && setOpened(values)}>
+            <div key={index} className={`grid-row ${index === selected ? 'is-selected' : ''}`} role="row" aria-rowindex={index + 1} style={style} onClick={() => values && !getSelection()?.toString() && setOpened(values)}>
               {values === null
                 ? null
                 : columns.map((field, at) => {
                     const text = values[at] === undefined || values[at] === null ? null : show(field.kind, values[at], schema);
                     return (
                       <span key={at} role="cell" className={`${numeric[at] ? 'right' : ''} ${text === null ? 'is-none' : ''}`}>
-                        {text === null ? 'None' : text.length > 300 ? `${text.slice(0, 300)}…` : text}
+                        {text === null ? 'None' : withoutTurns(text.length > 300 ? `${text.slice(0, 300)}…` : text)}
                       </span>
                     );
                   })}
@@ -107,7 +122,7 @@ export function Grid({ label, columns, schema, count, row, marks = {}, sort, onS
                   <span className="field-type">{kindText(field.kind, schema)}</span>
                 </dt>
                 <dd className={opened[at] === undefined || opened[at] === null ? 'is-none' : ''}>
-                  {opened[at] === undefined || opened[at] === null ? 'None' : show(field.kind, opened[at], schema)}
+                  {opened[at] === undefined || opened[at] === null ? 'None' : withoutTurns(show(field.kind, opened[at], schema))}
                 </dd>
               </div>
             ))}

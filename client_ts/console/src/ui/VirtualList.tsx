@@ -9,6 +9,7 @@ const OVERSCAN = 8;
 export interface ListHandle {
   show: (index: number) => void;
   toEnd: () => void;
+  focus: () => void;
 }
 
 interface Props {
@@ -62,6 +63,7 @@ export function VirtualList({ count, rowHeight, row, head, label, className = ''
     toEnd: () => {
       box.current!.scrollTop = box.current!.scrollHeight;
     },
+    focus: () => box.current!.focus({ preventScroll: true }),
   }));
 
   const rows: ReactNode[] = [];

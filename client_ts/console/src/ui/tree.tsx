@@ -2,7 +2,12 @@
 
 import { useState, type ReactNode } from 'react';
 import { serverNow } from '../live/clock';
-import { countdown, roughly } from './time';
+import { withoutTurns } from '../module/values';
+import { countdown, grouped, roughly } from './time';
+
+/** Of longer texts and lists the beginning is shown first: a browser needs seconds for a megabyte. */
+const TEXT_MAX = 2000;
+const CHILDREN_MAX = 200;
 
 type Json = unknown;
 
@@ -21,12 +26,27 @@ export function same(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   const [left, right] = [Object.keys(a), Object.keys(b)];
-  return left.length === right.length && left.every((key) => key in b && same((a as never)[key], (b as never)[key]));
+  return left.length === right.length && left.every((key) => Object.hasOwn(b, key) && same((a as never)[key], (b as never)[key]));
 }
 
 function leafText(value: Json): string {
   if (typeof value === 'bigint') return value.toString();
-  return JSON.stringify(value) ?? 'undefined';
+  return withoutTurns(JSON.stringify(value) ?? 'undefined');
+}
+
+/** The text of a leaf: of a long one its beginning, until somebody wants all of it. */
+function Leaf({ value }: { value: Json }) {
+  const [all, setAll] = useState(false);
+  const text = leafText(value);
+  if (all || text.length <= TEXT_MAX) return text;
+  return (
+    <>
+      {text.slice(0, TEXT_MAX)}…{' '}
+      <button className="link" onClick={() => setAll(true)}>
+        all {grouped(text.length)} characters
+      </button>
+    </>
+  );
 }
 
 /** What durations and times of JSON say to people. */
@@ -54,9 +74,10 @@ function kindOfLeaf(value: Json): string {
 function childrenOf({ value, before, compared }: Node): Node[] {
   const now = isBranch(value) ? Object.entries(value) : [];
   const old = isBranch(before) ? (before as Record<string, Json>) : {};
-  const gone = compared ? Object.keys(old).filter((name) => !isBranch(value) || !(name in value)) : [];
+  const was = (name: string): Json => (Object.hasOwn(old, name) ? old[name] : undefined); // players name keys, `constructor` too
+  const gone = compared ? Object.keys(old).filter((name) => !isBranch(value) || !Object.hasOwn(value, name)) : [];
   return [
-    ...now.map(([name, own]) => ({ name, value: own, before: old[name], compared })),
+    ...now.map(([name, own]) => ({ name, value: own, before: was(name), compared })),
     ...gone.map((name) => ({ name, value: undefined, before: old[name], compared })),
   ];
 }
@@ -75,9 +96,15 @@ function Branch({ node, depth }: { node: Node; depth: number }) {
       {branch ? (
         <span className="tree-note">{Array.isArray(value) ? `[${value.length}]` : `{${Object.keys(value).length}}`}</span>
       ) : (
-        <span className={`tree-value tree-${kindOfLeaf(gone ? before : value)}`}>{leafText(gone ? before : value)}</span>
+        <span className={`tree-value tree-${kindOfLeaf(gone ? before : value)}`}>
+          <Leaf value={gone ? before : value} />
+        </span>
       )}
-      {changed && !branch && !isBranch(before) && <span className="tree-was">was {leafText(before)}</span>}
+      {changed && !branch && !isBranch(before) && (
+        <span className="tree-was">
+          was <Leaf value={before} />
+        </span>
+      )}
       {gone && <span className="tree-was">gone</span>}
       {!branch && !gone && hint(value) && <span className="tree-note">{hint(value)}</span>}
       {type && <span className="tree-type">{type.replace(/\b[a-z_]\w*\.(?=\w)/g, '')}</span>}
@@ -95,12 +122,28 @@ function Branch({ node, depth }: { node: Node; depth: number }) {
       )}
       {branch && open && (
         <ul role="group">
-          {childrenOf(node).map((child) => (
-            <Branch key={child.name} node={child} depth={depth + 1} />
-          ))}
+          <Branches nodes={childrenOf(node)} depth={depth + 1} />
         </ul>
       )}
     </li>
+  );
+}
+
+function Branches({ nodes, depth }: { nodes: Node[]; depth: number }) {
+  const [shown, setShown] = useState(CHILDREN_MAX);
+  return (
+    <>
+      {nodes.slice(0, shown).map((node) => (
+        <Branch key={node.name} node={node} depth={depth} />
+      ))}
+      {nodes.length > shown && (
+        <li>
+          <button className="link tree-row" onClick={() => setShown(shown * 4)}>
+            {grouped(nodes.length - shown)} more
+          </button>
+        </li>
+      )}
+    </>
   );
 }
 
@@ -117,9 +160,7 @@ export function Tree({ value, before, types = {}, empty }: Props) {
   if (nodes.length === 0) return <p className="quiet pad">{empty ?? 'Nothing.'}</p>;
   return (
     <ul className="tree" role="tree">
-      {nodes.map((node) => (
-        <Branch key={node.name} node={{ ...node, type: types[node.name] }} depth={1} />
-      ))}
+      <Branches nodes={nodes.map((node) => ({ ...node, type: types[node.name] }))} depth={1} />
     </ul>
   );
 }

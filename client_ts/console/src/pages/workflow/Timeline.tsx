@@ -3,7 +3,7 @@
 // The rows of `workflow_event` are all there is: `Workflows(db).at(id, number)` reads the same ones, in the same order. So
 // nothing is computed here that could differ from it; `tests/console.test.ts` compares them event by event.
 
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useAnswer, useDatabase, useRows } from '../../live/hooks';
 import { timeText, type Row } from '../../module/values';
 import { isTyping, Panel, useKey } from '../../ui/parts';
@@ -31,7 +31,7 @@ export function useTimeline(id: bigint): TimelineData {
   const from = first.value;
   const queries = from === null ? [] : [`SELECT * FROM workflow_event WHERE workflow_id = ${id}${from > 0n ? ` AND id >= ${from}` : ''}`];
   const live = useRows('workflow_event', queries, (row) => row.workflow_id === id);
-  const events = live.rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const events = useMemo(() => live.rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)), [live.rows]);
   return { events, ready: live.ready && from !== null, more: (from ?? 0n) > 0n, showMore: () => setSize(size * 4) };
 }
 

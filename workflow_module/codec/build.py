@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import types
 import typing
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from workflow_module.structs import Json
 
 from . import containers, scalars
-from .base import Codec, Unstorable, codec_for, type_name
+from .base import Codec, Unstorable, bad_value, codec_for, type_name
 from .exceptions import exception_codec
 from .structs import struct_codec
 from .unions import union_codec
@@ -25,6 +26,8 @@ _BARE = {
     tuple: "tuple[int, ...]",
     dict: "dict[str, int]",
 }
+
+_CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
 
 
 def build(annotation: Any, registered: dict[type, Codec]) -> Codec:
@@ -38,13 +41,16 @@ def build(annotation: Any, registered: dict[type, Codec]) -> Codec:
     if isinstance(annotation, type) and annotation in registered:
         return registered[annotation]
     origin = get_origin(annotation)
-    if origin is typing.Annotated or hasattr(annotation, "__supertype__") or hasattr(annotation, "__value__"):
+    if origin is typing.Annotated:
+        inside = codec_for(_inside(annotation))
+        return _constrained(inside, annotation) if any(map(_constrains, annotation.__metadata__)) else inside
+    if hasattr(annotation, "__supertype__") or hasattr(annotation, "__value__"):
         return codec_for(_inside(annotation))
     if origin in (typing.Union, types.UnionType):
         return union_codec(list(get_args(annotation)))
     if origin is typing.Literal:
         kinds = list(dict.fromkeys(type(value) for value in get_args(annotation)))
-        return union_codec(kinds)
+        return _literal(union_codec(kinds), annotation)
     if origin in (list, set, frozenset, tuple, dict):
         return _container(origin, get_args(annotation))
     cls = origin or annotation
@@ -59,6 +65,37 @@ def _inside(annotation: Any) -> Any:
     if hasattr(annotation, "__value__"):
         return annotation.__value__
     return get_args(annotation)[0]
+
+
+def _constrains(part: object) -> bool:
+    """Whether msgspec refuses values for this part of an `Annotated`."""
+    return isinstance(part, msgspec.Meta) and any(getattr(part, name) is not None for name in _CONSTRAINTS)
+
+
+def _constrained(codec: Codec, annotation: Any) -> Codec:
+    """Of the values only those that msgspec takes, which looks again where a Struct is read."""
+
+    def pack(value: Any, path: str) -> Any:
+        packed = codec.pack(value, path)
+        try:
+            msgspec.convert(value, annotation)
+        except msgspec.ValidationError as error:
+            raise bad_value(value, path, type_name(annotation), str(error)) from None
+        return packed
+
+    return replace(codec, pack=pack, exact=None)
+
+
+def _literal(codec: Codec, annotation: Any) -> Codec:
+    allowed = {(type(value), value) for value in get_args(annotation)}
+
+    def pack(value: Any, path: str) -> Any:
+        packed = codec.pack(value, path)
+        if (type(value), value) not in allowed:
+            raise bad_value(value, path, type_name(annotation))
+        return packed
+
+    return replace(codec, pack=pack, exact=None)
 
 
 def _container(origin: Any, args: tuple[Any, ...]) -> Codec:

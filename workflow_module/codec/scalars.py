@@ -99,11 +99,13 @@ RANGE = Codec(
 def _kind_of_values(cls: type[enum.Enum]) -> str | None:
     """The kind that the values of all members are of, where msgspec stores members by value."""
     types = {type(member.value) for member in cls}
-    return "str" if types == {str} else "int" if types == {int} else None
+    if types == {int} and all(-(2**63) <= member.value < 2**63 for member in cls):
+        return "int"
+    return "str" if types == {str} else None
 
 
 def stored_members(cls: type[enum.Enum]) -> list[Any]:
-    """What each member is stored as: its value, or its name where the values are of other or of several types."""
+    """What each member is stored as: its value, or its name where the values are of other or several types, or huge."""
     return [member.name if _kind_of_values(cls) is None else member.value for member in cls]
 
 

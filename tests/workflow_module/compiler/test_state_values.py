@@ -60,6 +60,9 @@ VALUES = [
     ("Bag", "Bag([1, 2], 3)"),
     ("Weird", "Weird.TUPLE"),
     ("Flags", "Flags.A | Flags.B"),
+    ("Huge", "Huge.B"),
+    ("Literal[Color.RED, True]", "Color.RED"),
+    ("Annotated[int, msgspec.Meta(gt=0)]", "5"),
     ("UserId", "UserId(5)"),
     ("Annotated[int, 'u32']", "5"),
     ("Tree", "Tree(1, [Tree(2, [])])"),
@@ -81,6 +84,7 @@ VALUES = [
 BEFORE = """
 import decimal
 import enum
+import msgspec
 from datetime import time, timezone
 from typing import Annotated, Literal, NewType
 class Weird(enum.Enum):
@@ -89,6 +93,9 @@ class Weird(enum.Enum):
 class Flags(enum.Flag):
     A = 1
     B = 2
+class Huge(enum.IntEnum):
+    A = 1
+    B = 2**70
 UserId = NewType("UserId", int)
 class Tree(Struct):
     value: int
@@ -226,6 +233,11 @@ def test_nan_comes_back_as_nan() -> None:
         ("datetime", "datetime(2026, 10, 25, 2, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin'))", "its zone is not kept"),
         ("datetime", "datetime(2026, 10, 25, 2, fold=1)", "its zone is not kept"),
         ("str", "'\\ud800'", "cannot be written"),
+        ("Literal['a', 1]", "'b'", "x is declared as Literal"),
+        ("Literal['a', 1]", "True", r"x is declared as int \| str and holds True"),
+        ("Chosen", "Chosen('z')", "x.letter is declared as Literal"),
+        ("Chosen", "Chosen('x', 0)", "x.number is declared as .* Expected `int` >= 1"),
+        ("Chosen", "Chosen('x', 1, 'long')", "x.text is declared as .* length <= 3"),
     ],
 )
 def test_a_value_that_is_not_of_its_declared_type_is_an_error_at_that_wait(
@@ -234,6 +246,13 @@ def test_a_value_that_is_not_of_its_declared_type_is_an_error_at_that_wait(
     names = define(
         f"""
         import zoneinfo
+        from typing import Annotated, Literal
+        from msgspec import Meta
+
+        class Chosen(Struct):
+            letter: Literal["x", "y"]
+            number: Annotated[int, Meta(gt=0)] = 1
+            text: Annotated[str, Meta(max_length=3)] = ""
 
         def given() -> Any:
             return {expression}

@@ -68,6 +68,8 @@ class Reader:
 
     def __init__(self, tables: Mapping[str, TableData]) -> None:
         self.tables = tables
+        self.seconds_max = SECONDS_MAX
+        """What applies of `SECONDS_MAX` at the moment."""
         self._lookups: dict[tuple[str, str], Lookup | None] = {}
 
     def lookup(self, table: str, column: str) -> Lookup | None:
@@ -103,23 +105,33 @@ class Reader:
 
         `condition` is its bound one. With `rows`, the answer as if these were all rows of the table that it returns
         rows of. With `rows_max`, `QueryError` for more rows, for more pairs of joined rows than `PAIRS_MAX`, and after
-        `SECONDS_MAX`.
+        `seconds_max`.
         """
         test = self.predicate(condition)
         if query.join is None:
             if rows is None:
                 rows = () if query.is_event else self.candidates(query.table.name, condition, 0)
             if test is not None and rows_max is not None:
-                rows = _in_time(rows)
+                rows = self._in_time(rows)
             found = rows if test is None else (row for row in rows if test(row))
         else:
             pairs = self._pairs(query, condition, rows)
             if rows_max is not None:
-                pairs = _in_time(_limited(pairs))
+                pairs = self._in_time(_limited(pairs))
             found = (row for row, other in pairs if test is None or test(row, other))
         result = list(found if rows_max is None else islice(found, rows_max + 1))
         check_count(result, rows_max)
         return result
+
+    def _in_time(self, items: Iterable[T]) -> Iterator[T]:
+        seconds = self.seconds_max
+        until = perf_counter() + seconds
+        for number, item in enumerate(items):
+            if not number % 1024 and perf_counter() > until:
+                raise QueryError(
+                    f"the query takes more than {seconds:.2g} s; compare indexed columns with =, or ask for less"
+                )
+            yield item
 
     def _pairs(self, query: Query, condition: Condition, rows: Iterable[Row] | None) -> Iterator[tuple[Row, Row]]:
         """The joined rows that may fulfil the condition, from the side that names fewer."""
@@ -184,16 +196,6 @@ class Reader:
             else:
                 result.append(rows[key])
         return result
-
-
-def _in_time(items: Iterable[T]) -> Iterator[T]:
-    until = perf_counter() + SECONDS_MAX
-    for number, item in enumerate(items):
-        if not number % 1024 and perf_counter() > until:
-            raise QueryError(
-                f"the query takes more than {SECONDS_MAX:g} s; compare indexed columns with =, or ask for less"
-            )
-        yield item
 
 
 def _limited(pairs: Iterator[tuple[Row, Row]]) -> Iterator[tuple[Row, Row]]:

@@ -6,11 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from time import monotonic
+from typing import Final
 
 from gamedb.errors import GamedbError
 from gamedb.server.addresses import Proxies, counted_as
 from gamedb.server.limits import Limits
 from gamedb.server.rates import Budgets
+
+ADDRESS_BURST: Final = 4
+"""How many connections of an address may use up their `query_seconds_burst` at once."""
+
+Spend = Callable[[float], None]
+"""Is to be told how many seconds something took."""
+Follow = Callable[[], Spend]
+"""`Admission.follow` for an address."""
 
 
 class TooMany(GamedbError):
@@ -37,7 +46,9 @@ class Admission:
         self._open: Counter[str] = Counter()
         self._connects = Budgets(limits.connects_per_second_max)
         self._identities = Budgets(limits.identities_per_second_max)
-        self._queries = Budgets(limits.query_share_max, limits.query_seconds_burst)
+        burst = limits.query_seconds_burst
+        self._queries = Budgets(limits.query_share_max, burst)
+        self._followers = Budgets(limits.query_share_per_address_max, burst * ADDRESS_BURST)
 
     def enter(self, address: str) -> Callable[[], None]:
         """Count a websocket that is being opened, and give what ends that. `TooMany` when it is one too many."""
@@ -64,16 +75,24 @@ class Admission:
         if name is not None:
             self._take(self._identities, name, "identities_per_second_max", "new identities; send a token to be known")
 
-    def query(self, address: str) -> Callable[[float], None]:
-        """A query by HTTP, which stands for itself; gives what is to be told how long it took. `TooMany` as above."""
+    def query(self, address: str) -> Spend:
+        """A query by HTTP, which stands for itself. `TooMany` as above."""
+        return self._timed(self._queries, address, "query_share_max")
+
+    def follow(self, address: str) -> Spend:
+        """A query of one of the connections from there. `TooMany` as above."""
+        return self._timed(self._followers, address, "query_share_per_address_max")
+
+    def _timed(self, budgets: Budgets, address: str, limit: str) -> Spend:
         name = counted_as(address)
         if name is None:
             return _spend_nothing
-        budget = self._queries.of(name, self._seconds())
-        wait = budget.wait(self._seconds(), 0.0)
+        now = self._seconds()
+        budget = budgets.of(name, now)
+        wait = budget.wait(now, 0.0)
         if wait:
             text = f"queries from {name} have taken too much time; ask again in {wait:.1f} s"
-            raise self._refusal("query_share_max", text, wait)
+            raise self._refusal(limit, text, wait)
         return budget.use
 
     def _take(self, budgets: Budgets, name: str, limit: str, what: str) -> None:

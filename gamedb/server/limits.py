@@ -43,10 +43,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     query_share_max: float = 0.25
     """How much of the server's time the queries of a connection may take in the long run; more fail. By HTTP, those of
     an address."""
+    query_share_per_address_max: float = 0.5
+    """As `query_share_max`, for all connections from one address together, so that more of them are no way round it."""
     query_seconds_burst: float = 5.0
-    """How much time they may take at once."""
+    """How much time they may take at once; those of an address four times as much, so that many may come at once."""
     query_set_seconds_max: float = 1.0
-    """How long the first answers of a query set may take, as all else waits for them; a set that takes longer fails."""
+    """How long the first answers of a query set may take, as all else waits for them. A set that takes longer fails,
+    and so does a query that is answered once."""
     rows_max: int = 1_000_000
     """Rows that a query gives at once; one that would give more fails."""
     procedures_max: int = 1_000
@@ -67,6 +70,7 @@ RATES: Final = (
     "identities_per_second_max",
     "calls_per_second_max",
     "query_share_max",
+    "query_share_per_address_max",
 )
 """Those that an honest client never meets; metrics count how often somebody did."""
 

@@ -16,6 +16,7 @@ import msgspec
 
 from gamedb.errors import StorageError, TokenError
 from gamedb.identity import new_connection_id
+from gamedb.server.admission import Follow
 from gamedb.server.credentials import credentials
 from gamedb.server.hosted import Hosted
 from gamedb.server.server import Server
@@ -50,7 +51,13 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 async def opening(
-    server: Server, target: str, headers: Mapping[str, str], offered: list[str], *, address: str = ""
+    server: Server,
+    target: str,
+    headers: Mapping[str, str],
+    offered: list[str],
+    *,
+    address: str = "",
+    follow: Follow | None = None,
 ) -> Opening:
     """Look at the request for a websocket; `Refusal` says why not. `target`: path and query. `headers`: lower-case."""
     path, _, query_text = target.partition("?")
@@ -91,6 +98,7 @@ async def opening(
         several=protocol == PROTOCOL_V3,
         confirmed=confirmed,
         address=address,
+        follow=follow,
     )
     return Opening(hosted, protocol, caller)
 

@@ -6,13 +6,13 @@ the answers of its queries. Large answers are made a share at a time and sent at
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from gamedb.errors import QueryError
 from gamedb.query import Catalog, Delta, LiveQuery, Query
+from gamedb.server.admission import Spend, TooMany
 from gamedb.server.feed import Feed
 from gamedb.server.rates import Budget
 from gamedb.server.snapshot import Snapshot
@@ -91,14 +91,17 @@ class QuerySets:
         if self._queries + queries > limits.queries_max:
             raise QueryFailed(f"this connection would have more than {limits.queries_max} queries; subscribe to less")
 
-    def _check_time(self, until: float, text: str) -> None:
-        if self._turns.seconds() > until:
+    def _check_time(self, until: float, text: str) -> float:
+        """How many seconds there are left; none are an error."""
+        left = until - self._turns.seconds()
+        if left < 0:
             raise QueryFailed(
                 f"the query set takes more than {self._session.limits.query_set_seconds_max:g} s; subscribe to less at "
                 f"a time, and index the columns that are compared, executing: `{text}`"
             )
+        return left
 
-    def _parse(self, texts: list[str], until: float = math.inf) -> list[tuple[str, Query]]:
+    def _parse(self, texts: list[str], until: float) -> list[tuple[str, Query]]:
         operator = self._session.identity in self._db.operators
         most = self._session.limits.query_conditions_max
         found = []
@@ -119,14 +122,11 @@ class QuerySets:
         rows_max = self._session.limits.rows_max
         try:
             for text, query in queries:
-                self._check_time(until, text)
-                try:
+                with self._evaluating(text, query, until):
                     feed = self._hub.follow(self._session, query_set_id, query)
                     if feed is not None:
                         query_set.feeds.append(feed)
                         rows.append((feed.name, self._hub.snapshot(feed, rows_max)))
-                except Exception as error:
-                    raise self._failed(text, query, error) from None
         except QueryFailed:
             self._hub.unfollow(self._session, query_set_id, query_set.feeds)
             raise
@@ -144,7 +144,7 @@ class QuerySets:
             text = f"query set {query_set_id} is not live"
             self._session.answer_now(messages.subscription_error(request_id, query_set_id, text))
             return
-        with self._lock:
+        with self._paid(self._budget.use), self._lock:
             if message.flags is UnsubscribeFlags.SEND_DROPPED_ROWS:
                 rows = [(feed.name, self._hub.snapshot(feed)) for feed in query_set.feeds]
                 self._answer(rows, lambda tables: messages.unsubscribe_applied(request_id, query_set_id, tables))
@@ -183,37 +183,59 @@ class QuerySets:
         """Answer a query, and follow nothing."""
         request_id, text = message.request_id, message.query.strip()
         try:
-            with self._budgeted():
-                queries = self._parse([text])
+            with self._budgeted() as began:
+                until = began + self._session.limits.query_set_seconds_max
+                queries = self._parse([text], until)
                 with self._lock:
-                    rows = [self._rows_once(text, query) for _, query in queries]
+                    rows = [self._rows_once(text, query, until) for _, query in queries]
                     self._answer(rows, lambda tables: messages.one_off_result(request_id, tables))
         except QueryFailed as error:
             self._session.answer_now(messages.one_off_error(request_id, str(error)))
 
-    def _rows_once(self, text: str, query: Query) -> tuple[str, Snapshot]:
-        try:
+    def _rows_once(self, text: str, query: Query, until: float) -> tuple[str, Snapshot]:
+        with self._evaluating(text, query, until):
             rows = self._hub.matcher.answer(query, self._session.identity, self._session.limits.rows_max)
-        except Exception as error:
-            raise self._failed(text, query, error) from None
         codec = row_codec(query.table)
         return query.name, Snapshot(rows, codec.encode, codec.fixed_size)
 
     # --- both
 
     @contextmanager
+    def _evaluating(self, text: str, query: Query, until: float) -> Iterator[None]:
+        """Under the lock: the query may take what is left of the time; `QueryFailed` is why it has no answer."""
+        left = self._check_time(until, text)
+        try:
+            with self._hub.matcher.within(left):
+                yield
+        except Exception as error:
+            raise self._failed(text, query, error) from None
+
+    @contextmanager
     def _budgeted(self) -> Iterator[float]:
-        """What is done in it is paid for by this client's share of the server's time; gives when it begins."""
-        began = self._turns.seconds()
-        wait = self._budget.wait(began, 0.0)
+        """What is done in it is paid for by the client's share of the server's time, and by that of its address; gives
+        when it begins.
+        """
+        wait = self._budget.wait(self._turns.seconds(), 0.0)
         if wait:
             self._hub.counters.refused["query_share_max"] += 1
             share = f"{self._budget.per_second:.0%} of the server's time"
             raise QueryFailed(f"the queries of this connection take more than {share}; ask again in {wait:.1f} s")
         try:
+            spend = None if self._session.follow is None else self._session.follow()
+        except TooMany as error:
+            raise QueryFailed(str(error)) from None
+        with self._paid(self._budget.use, *([] if spend is None else [spend])) as began:
+            yield began
+
+    @contextmanager
+    def _paid(self, *spend: Spend) -> Iterator[float]:
+        began = self._turns.seconds()
+        try:
             yield began
         finally:
-            self._budget.use(self._turns.seconds() - began)
+            seconds = self._turns.seconds() - began
+            for each in spend:
+                each(seconds)
 
     def _answer(self, rows: Rows, finish: Callable[[list[bytes]], bytes]) -> None:
         """Under the lock: answer with rows as they are now, even if making bytes of them takes a while."""

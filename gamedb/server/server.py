@@ -32,6 +32,8 @@ class Server:
         self.limits = limits if limits is not None else Limits()
         self.admission = Admission(self.limits, proxies)
         """How much may come from one address."""
+        self.asking = asyncio.Lock()
+        """Held by the client whose SQL by HTTP is being answered; the others wait, as each one blocks its database."""
         self.hosted: dict[str, Hosted] = {}
         """The databases by name."""
         self._by_identity: dict[str, Hosted] = {}

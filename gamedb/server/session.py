@@ -18,6 +18,7 @@ import msgspec
 
 from gamedb.errors import DatabaseClosed, GamedbError, ReducerError, StorageError, UnknownName, WireError
 from gamedb.query import Catalog
+from gamedb.server.admission import Follow
 from gamedb.server.audience import Run
 from gamedb.server.calls import Calls
 from gamedb.server.endpoints import Endpoints
@@ -75,6 +76,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing is sent before it is on disk."""
     address: str = ""
     """Where it comes from, for the log."""
+    follow: Follow | None = None
+    """Asked before each query: `Admission.follow` for its address. `TooMany` is why not now."""
 
 
 class Refused(GamedbError):
@@ -103,6 +106,7 @@ class Session:
         self.identity = caller.identity
         self.connection_id = caller.connection_id
         self.address = caller.address
+        self.follow = caller.follow
         self.limits = limits
         self.seconds = turns.seconds
         """The clock of its budgets."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 from websockets.exceptions import InvalidState
@@ -18,7 +19,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from gamedb.server.admission import TooMany
+from gamedb.server.admission import Follow, TooMany
 from gamedb.server.opening import Opening, Refusal, opening
 from gamedb.server.server import Server
 from gamedb.server.session import FAILED, GOING_AWAY, Refused, Session, shorten
@@ -59,6 +60,7 @@ class WebSocket(asyncio.Protocol):
         self._lost = False
         self._from = ""
         """Where the client is, for the log."""
+        self._follow: Follow | None = None
         self._leave: Callable[[], None] | None = None
         """Ends that it is counted for its address."""
         self.paused = False
@@ -167,7 +169,7 @@ class WebSocket(asyncio.Protocol):
             for header in request.headers.get_all("Sec-WebSocket-Protocol")
             for protocol in header.split(",")
         ]
-        return await opening(self._server, request.path, headers, offered, address=self._from)
+        return await opening(self._server, request.path, headers, offered, address=self._from, follow=self._follow)
 
     def _count_in(self, forwarded: list[str]) -> None:
         admission = self._server.admission
@@ -181,6 +183,7 @@ class WebSocket(asyncio.Protocol):
             self._leave = admission.enter(address)
         except TooMany as error:
             raise Refusal(429, str(error)) from None
+        self._follow = partial(admission.follow, address)
 
     def _refuse(self, status: int, text: str) -> None:
         _log.info("a websocket from %s was refused: %d %s", self._from, status, text)

@@ -60,29 +60,35 @@ def _encoded(columns: list[tuple[str, ColumnType]], rows: list[tuple[Any, ...]],
 
 
 async def _answer(visit: Visit, text: str) -> Answer:
-    spend = None if visit.operates else visit.server.admission.query(address_of(visit.server, visit.request))
-    before = perf_counter()
+    if not visit.operates:
+        async with visit.server.asking:  # before its budget is looked at, so that many at once cannot overdraw it
+            spend = visit.server.admission.query(address_of(visit.server, visit.request))
+            before = perf_counter()
+            try:
+                return await _clients_answer(visit, text)
+            finally:
+                spend(perf_counter() - before)
     try:
-        most = visit.hosted.limits.query_conditions_max
-        query = visit.hosted.catalog.parse(text, operator=visit.operates, conditions_max=most)
-        return await asyncio.to_thread(_clients_answer, visit, query)
+        return await _clients_answer(visit, text)
     except QueryError:
-        if not visit.operates:
-            raise
-    finally:
-        if spend is not None:
-            spend(perf_counter() - before)
+        pass  # it may be SQL of the storage engine
     found = await asyncio.to_thread(visit.hosted.db.sql, text)
     return list(found.columns), found.rows
 
 
-def _clients_answer(visit: Visit, query: Query) -> Answer:
+async def _clients_answer(visit: Visit, text: str) -> Answer:
+    most = visit.hosted.limits.query_conditions_max
+    query = visit.hosted.catalog.parse(text, operator=visit.operates, conditions_max=most)
+    return await asyncio.to_thread(_rows, visit, query)
+
+
+def _rows(visit: Visit, query: Query) -> Answer:
     """As a subscription to it begins."""
     db = visit.hosted.db
     matcher = Matcher(visit.hosted.catalog, ReadTables(visit.hosted.name, db.game_tables), log=db.log)
     with db.lock:
         db._assert_readable()
-        rows = matcher.answer(query, visit.identity, ROWS_MAX)
+        rows = matcher.answer(query, visit.identity, min(ROWS_MAX, visit.hosted.limits.rows_max))
     columns = [(column.name, column.type) for column in query.table.columns]
     value_of = attrgetter(*(name for name, _ in columns))
     values = [(value_of(row),) for row in rows] if len(columns) == 1 else list(map(value_of, rows))

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -243,6 +244,40 @@ def test_queries_of_a_connection_have_a_share_of_the_time(world: World) -> None:
     assert world.hub.counters.refused == {"query_share_max": 2}
 
 
+def test_more_connections_of_an_address_are_no_way_round_the_limit_of_queries(world: World, clock: Clock) -> None:
+    ticks = itertools.count(step=0.25)
+    world.turns.seconds = ticks.__next__
+    limits = Limits(query_seconds_burst=1.0, query_set_seconds_max=math.inf)
+    admission = Admission(limits, seconds=clock)
+
+    def comes_and_asks(address: str) -> Any:
+        client = world.client(limits=limits, follow=partial(admission.follow, address))
+        client.send(client.subscribing(1, "SELECT * FROM player"))
+        [answer] = client.read()
+        return getattr(answer, "error", None)
+
+    answers = [comes_and_asks(ANN) for _ in range(20)]
+    assert answers[0] is None
+    refused = [answer for answer in answers if answer is not None]
+    assert "queries from 203.0.113.7 have taken too much time" in refused[0]
+    assert "query_share_per_address_max" in refused[0]
+    assert admission.refused == {"query_share_per_address_max": len(refused)}
+    assert comes_and_asks(BOB) is None
+    clock.now += 20
+    assert comes_and_asks(ANN) is None
+
+
+def test_rows_at_the_end_of_a_query_set_are_paid_for(world: World) -> None:
+    ann = world.client(limits=Limits(query_seconds_burst=0.1, query_share_max=0.001, query_set_seconds_max=math.inf))
+    ann.subscribe(1, "SELECT * FROM player")
+    world.turns.seconds = itertools.count(step=0.25).__next__
+    ann.unsubscribe(1)
+    ann.send(ann.subscribing(1, "SELECT * FROM player"))
+    [answer] = ann.read()
+    assert isinstance(answer, messages.SubscriptionError)
+    assert "ask again in" in answer.error
+
+
 def test_a_query_of_many_conditions_is_refused_before_it_costs_much(world: World) -> None:
     ann = world.client(limits=Limits(query_conditions_max=10))
     ann.subscribe(1, "SELECT * FROM player WHERE " + " OR ".join(["id = 1"] * 10))
@@ -363,6 +398,25 @@ def test_queries_by_http_have_the_share_of_their_address_but_for_operators() -> 
         metrics = http.get("/metrics", headers=known).text
     assert 'gamedb_refused_total{limit="query_share_max"} 1.0' in metrics
     assert 'gamedb_refused_total{limit="connects_per_second_max"} 0.0' in metrics
+
+
+def test_queries_by_http_that_come_at_once_are_looked_at_one_by_one() -> None:
+    module, _ = arena()
+    limits = Limits(query_share_max=1e-9, query_seconds_burst=1e-9)
+    with Database(module) as db, served(db, limits=limits, proxies=LOCAL_PROXY) as serving:
+
+        async def ask(http: httpx.AsyncClient) -> int:
+            answer = await http.post("/v1/database/arena/sql", content="SELECT * FROM player", headers=via(ANN))
+            return answer.status_code
+
+        async def ask_at_once() -> list[int]:
+            async with httpx.AsyncClient(base_url=serving.url) as http:
+                with db.lock:  # so that the first waits until all are here
+                    asking = [asyncio.create_task(ask(http)) for _ in range(8)]
+                    await asyncio.sleep(0.2)
+                return sorted(await asyncio.gather(*asking))
+
+        assert asyncio.run(ask_at_once()) == [200, *[429] * 7]
 
 
 # --- settings

@@ -463,6 +463,19 @@ def test_a_query_set_that_takes_too_long_fails_as_all_else_waits_for_it(world: W
     ann.subscribe(1, *queries[:1])
 
 
+def test_one_query_may_take_no_longer_than_its_whole_set(world: World) -> None:
+    text = "SELECT * FROM player WHERE hp > 1"
+    world.db.call("spawn", 1, 7)
+    ann = world.client(limits=Limits(query_set_seconds_max=1e-12))
+    assert "the query takes more than 1e-12 s" in error_of(ann, ann.subscribing(1, text)).error
+    ann.send(messages.OneOffQuery(request_id=9, query=text))
+    [answer] = ann.read()
+    assert isinstance(answer, messages.OneOffQueryResult)
+    assert "the query takes more than 1e-12 s" in str(answer.result)
+    assert world.hub.live_queries == 0
+    world.client().subscribe(1, text)
+
+
 def test_subscriptions_that_come_and_go_leave_nothing_behind(world: World) -> None:
     """L58."""
     world.db.call("spawn", 1, 7)

@@ -10,6 +10,7 @@ from typing import Any
 from gamedb import Database, Identity
 from gamedb.identity import identity_of, new_connection_id
 from gamedb.query import Catalog, Matcher
+from gamedb.server.admission import Follow
 from gamedb.server.endpoints import Endpoints
 from gamedb.server.hub import Hub
 from gamedb.server.limits import Limits
@@ -93,9 +94,10 @@ class World:
         several: bool = True,
         confirmed: bool = True,
         limits: Limits | None = None,
+        follow: Follow | None = None,
     ) -> Client:
         """A connected client that has read its greeting."""
-        client = self.stranger(identity=identity, several=several, confirmed=confirmed, limits=limits)
+        client = self.stranger(identity=identity, several=several, confirmed=confirmed, limits=limits, follow=follow)
         client.session.open()
         self.turn()
         [greeting] = client.read()
@@ -109,6 +111,7 @@ class World:
         several: bool = True,
         confirmed: bool = True,
         limits: Limits | None = None,
+        follow: Follow | None = None,
     ) -> Client:
         """A client that has not come in."""
         self.people += 1
@@ -118,6 +121,7 @@ class World:
             token="token",
             several=several,
             confirmed=confirmed,
+            follow=follow,
         )
         channel = Channel()
         session = Session(

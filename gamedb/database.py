@@ -82,6 +82,8 @@ class Database(Readable):
         slow_reducer: timedelta = SLOW_REDUCER,
         quiet: bool = False,
     ) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(f"a database is made of a Module, such as Module('arena'), not of {module!r}")
         super().__init__(module.resolve(), clock if clock is not None else SystemClock(), seed, slow_reducer)
         self.path = None if path is None else os.fspath(path)
         """As given; `None` when nothing is stored."""

@@ -56,6 +56,8 @@ def moment(found: list[Moment], workflow_id: int, number: int) -> Moment:
         raise UnknownWorkflow(
             f"workflow {workflow_id} has no timeline; it never was, was deleted, or install(journal=False) keeps none"
         )
+    if not isinstance(number, int):
+        raise TypeError(f"an event of workflow {workflow_id} is named by its number, 1 to {len(found)}, not {number!r}")
     index = number - 1 if number > 0 else len(found) + number
     if number == 0 or not 0 <= index < len(found):
         raise IndexError(f"workflow {workflow_id} has events 1 to {len(found)}, not {number}")

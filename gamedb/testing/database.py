@@ -11,7 +11,7 @@ from gamedb.clock import ManualClock
 from gamedb.context import ReducerContext
 from gamedb.database import Database
 from gamedb.durability import Durability
-from gamedb.errors import WriteFailed
+from gamedb.errors import GamedbError, WriteFailed
 from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.procedures import run_async
@@ -35,6 +35,8 @@ class SimulatedDatabase(Database):
         """Called after each commit, between transactions."""
         self.run_to_end: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
         """Runs a coroutine to its end, letting simulated time pass."""
+        self.looking = False
+        """Whether an invariant is looking, during which nothing may change."""
         self._seen_tx_id = 0
         self._schedules_stopped = False
         super().__init__(module, clock=clock, seed=seed, quiet=True, slow_reducer=timedelta.max)
@@ -70,6 +72,15 @@ class SimulatedDatabase(Database):
         if function.is_async and self.run_to_end is not None:
             return self.run_to_end(run_async(self, function, arguments, sender, connection_id))
         return super().run_procedure(function, arguments, sender, connection_id)
+
+    def must_not_look(self) -> None:
+        """Raise when it is an invariant that calls."""
+        if self.looking:
+            raise GamedbError("an invariant only looks: it must not call anything, move time, crash, or change rows")
+
+    def _refuse(self, name: str) -> None:
+        self.must_not_look()
+        super()._refuse(name)
 
     def _commit(self, ctx: ReducerContext, name: str) -> None:
         before = self.last_tx_id

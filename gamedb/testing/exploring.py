@@ -14,17 +14,19 @@ from __future__ import annotations
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from gamedb.errors import ConnectionLost
 from gamedb.testing.decisions import Act, Decision, Die, Fail, Jitter, Pass, Slow, simpler
 from gamedb.testing.shrinking import shortened, simplified
+from gamedb.testing.simulation import CRASHES_MAX, DISK_ERRORS_MAX, LINGER
+from gamedb.testing.wrong import does_not_hold, failures, place_of
 
 if TYPE_CHECKING:
     from gamedb.testing.simulation import Invariant, Simulation
@@ -41,7 +43,7 @@ PASS_SECONDS_MAX: Final = 3600.0
 """How far at most time passes until something is due: retentions should not be over all the time."""
 LATENCY_SECONDS_MAX: Final = 0.5
 
-Actor = Callable[[], Generator[Any, None, None]]
+Actor = Callable[[], Iterator[Any]]
 Scenario = Callable[["Run[SimT]"], Any]
 
 
@@ -52,6 +54,15 @@ class Bounds(msgspec.Struct, frozen=True):
     disk_errors: int
     linger_seconds: float
     """How much time passes at the end, for what was begun to come to its end."""
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("crashes", self.crashes),
+            ("disk_errors", self.disk_errors),
+            ("linger", self.linger_seconds),
+        ):
+            if value < 0:
+                raise ValueError(f"explore({name}={value:g}) must not be negative")
 
 
 class Run(Generic[SimT]):
@@ -66,7 +77,7 @@ class Run(Generic[SimT]):
         """What has been decided so far."""
         self.left: list[str] = []
         """The actors that were not done when the decisions were over."""
-        self._actors: dict[str, Generator[Any, None, None]] = {}
+        self._actors: dict[str, Iterator[Any]] = {}
         self._at_end: list[Invariant] = []
         self._lost = 0
         """Of what nobody relies on, how many commits the next death loses."""
@@ -77,7 +88,11 @@ class Run(Generic[SimT]):
         name = getattr(getattr(function, "func", function), "__name__", "actor")  # a partial is called by its function
         while name in self._actors:
             name += "'"
-        self._actors[name] = function()
+        steps: object = function()
+        if not isinstance(steps, Iterator):
+            _dropped(steps)
+            raise TypeError(f"the actor {name} must be a generator function: a def with a yield where others may go on")
+        self._actors[name] = steps
         return function
 
     def always(self, invariant: Invariant) -> Invariant:
@@ -95,8 +110,12 @@ class Run(Generic[SimT]):
     def begin(self, scenario: Scenario[SimT]) -> None:
         """Set the stage; no faults yet."""
         made = scenario(self)
+        name = getattr(scenario, "__name__", "scenario")
         if inspect.isgenerator(made):
-            self._actors[getattr(scenario, "__name__", "scenario")] = cast("Generator[Any, None, None]", made)
+            self._actors[name] = made
+        elif inspect.isawaitable(made) or inspect.isasyncgen(made):
+            _dropped(made)
+            raise TypeError(f"the scenario {name} must be a def, not an async def: a simulation needs no await")
         self.sim.confirms = True
         self.sim.flush()
         self.sim.cut = self._cut
@@ -166,14 +185,21 @@ class Run(Generic[SimT]):
         sim.advance(linger_seconds)
         for check in self._at_end:
             if check(sim) is False:
-                raise AssertionError(f"{getattr(check, '__name__', check)} does not hold at the end")
+                raise does_not_hold(check, "at the end")
 
     def close(self) -> None:
         """Actors that have not come to their end are sent home."""
         for actor in self._actors.values():
             with suppress(BaseException):
-                actor.close()
+                _dropped(actor)
         self.sim.close()
+
+
+def _dropped(unfinished: object) -> None:
+    """End a generator or coroutine that nobody will go on with."""
+    close = getattr(unfinished, "close", None)
+    if close is not None:
+        close()
 
 
 class Explored(msgspec.Struct, frozen=True):
@@ -199,6 +225,8 @@ class Failure(msgspec.Struct, frozen=True):
 
     def place(self, scenario: Any) -> str:
         """Where it happened: in the file of the scenario if it was there at all."""
+        if (place := place_of(self.error)) is not None:
+            return place
         frames = list(traceback.extract_tb(self.error.__traceback__))
         file = inspect.unwrap(scenario).__code__.co_filename if inspect.isfunction(scenario) else ""
         frames = [frame for frame in frames if frame.filename == file] or frames
@@ -230,16 +258,24 @@ def explore(
     """What `Simulation.explore` does."""
     __tracebackhide__ = True  # pytest shows where it was called
     commits = deaths = failed_writes = count = 0
-    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+    for seed in _listed(seeds):
         run, failure = _run(sim, scenario, invariants, seed, bounds, partial(_decide, seed=seed, bounds=bounds))
         count, commits, deaths = count + 1, commits + run.sim.commits, deaths + run.sim.lives - 1
         failed_writes += run.sim.disk.failures
         if failure is not None:
             if shrink:
                 failure = _shrunk(sim, scenario, invariants, seed, bounds, failure)
-            text = _told(scenario, seed, bounds, failure, shrink=shrink)
+            text = _told(scenario, seed, invariants, bounds, failure, shrink=shrink)
             raise ExplorationFailed(seed, failure.decisions, failure.error, text) from failure.error
     return Explored(count, commits, deaths, failed_writes)
+
+
+def _listed(seeds: int | Iterable[int]) -> list[int]:
+    numbers = range(seeds) if isinstance(seeds, int) else seeds
+    found = list(numbers) if isinstance(numbers, Iterable) else []
+    if not found or not all(isinstance(seed, int) for seed in found):
+        raise ValueError(f"explore(seeds={seeds!r}): how many seeds, at least one, or a list of numbers such as [18]")
+    return found
 
 
 def _run(
@@ -259,7 +295,7 @@ def _run(
         run.begin(scenario)
         play(run)
         run.finish(bounds.linger_seconds)
-    except Exception as error:
+    except failures() as error:
         return run, Failure(error, run.decisions, run.left)
     finally:
         run.close()
@@ -324,7 +360,9 @@ def _shrunk(
     return failures[tuple(simplified(decisions, simpler, fails))]
 
 
-def _told(scenario: Any, seed: int, bounds: Bounds, failure: Failure, *, shrink: bool) -> str:
+def _told(
+    scenario: Any, seed: int, invariants: Sequence[Invariant], bounds: Bounds, failure: Failure, *, shrink: bool
+) -> str:
     name = getattr(scenario, "__name__", "scenario")
     what = str(failure.error).partition("\n")[0]  # pytest's view of an assertion has many lines, and stands above
     steps = [f"  {number}. {decision}" for number, decision in enumerate(failure.decisions, 1)]
@@ -337,6 +375,20 @@ def _told(scenario: Any, seed: int, bounds: Bounds, failure: Failure, *, shrink:
             "the shortest run that was found:" if shrink else "the run:",
             *steps,
             f"  {'then ' if steps else ''}{rest}{bounds.linger_seconds:g} s pass",
-            f"repeat it with explore({name}, seeds=[{seed}])",
+            f"repeat it with explore({name}, {_options(seed, invariants, bounds)})",
         ]
     )
+
+
+def _options(seed: int, invariants: Sequence[Invariant], bounds: Bounds) -> str:
+    """What `explore` must be given to decide the same again: all that is not as by default."""
+    options = [f"seeds=[{seed}]"]
+    if invariants:
+        options.append(f"invariants=[{', '.join(getattr(each, '__name__', repr(each)) for each in invariants)}]")
+    if bounds.crashes != CRASHES_MAX:
+        options.append(f"crashes={bounds.crashes}")
+    if bounds.disk_errors != DISK_ERRORS_MAX:
+        options.append(f"disk_errors={bounds.disk_errors}")
+    if bounds.linger_seconds != LINGER.total_seconds():
+        options.append(f"linger={bounds.linger_seconds!r}")
+    return ", ".join(options)

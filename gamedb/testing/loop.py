@@ -67,11 +67,11 @@ class SimulatedLoop(_Loop):  # type: ignore[misc]
             return
         outer = events._get_running_loop()
         events._set_running_loop(self)
-        self._running = True
+        running, self._running = self._running, True
         try:
             handle._run()
         finally:
-            self._running = False
+            self._running = running
             events._set_running_loop(outer)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -177,6 +177,25 @@ class SimulatedLoop(_Loop):  # type: ignore[misc]
         error = context.get("exception")
         if not self._closed and isinstance(error, BaseException):
             self.failures.append(error)
+
+
+def _absent(name: str) -> Callable[..., Any]:
+    def method(self: SimulatedLoop, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}: a simulation has no network, processes or signals; what needs them is replaced by sim.fake(...)"
+        )
+
+    return method
+
+
+for _name in (
+    *("getaddrinfo", "getnameinfo", "create_connection", "create_server", "create_unix_connection"),
+    *("create_unix_server", "create_datagram_endpoint", "connect_accepted_socket", "start_tls", "sendfile"),
+    *("connect_read_pipe", "connect_write_pipe", "subprocess_exec", "subprocess_shell", "add_signal_handler"),
+    *("add_reader", "add_writer", "sock_recv", "sock_recv_into", "sock_recvfrom", "sock_recvfrom_into"),
+    *("sock_sendall", "sock_sendto", "sock_connect", "sock_accept", "sock_sendfile"),
+):
+    setattr(SimulatedLoop, _name, _absent(_name))
 
 
 class LoopTasks(LoopWorkers):

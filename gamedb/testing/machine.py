@@ -13,12 +13,13 @@ Needs Hypothesis.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from gamedb.errors import ReducerError
+from gamedb.errors import ReducerError, UnknownName
 from gamedb.functions import Function
 from gamedb.module import Module
 from gamedb.testing.simulation import Simulation
@@ -43,6 +44,8 @@ class ModuleStateMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        if not hasattr(self, "module"):
+            raise TypeError(f"{type(self).__name__} needs a game to play: module = ...")
         self.sim = self.simulation(self.module)
         """The simulation that the rules drive."""
         self._functions = self._callable()
@@ -56,6 +59,9 @@ class ModuleStateMachine(RuleBasedStateMachine):
             and function.lifecycle is None
             and (self.reducers is None or function.name in self.reducers)
         ]
+        _all_known("reducers", self.reducers or (), {function.name for function in found})
+        functions = self.sim.db.module.functions.values()
+        _all_known("arguments", self.arguments, {p.name for function in functions for p in function.parameters})
         return sorted(found, key=lambda function: function.name)
 
     def teardown(self) -> None:
@@ -84,6 +90,14 @@ class ModuleStateMachine(RuleBasedStateMachine):
         """The process dies, and loses some of the last commits."""
         boundaries = self.sim.boundaries
         self.sim.crash(at=boundaries[max(0, len(boundaries) - 1 - lost)])
+
+
+def _all_known(what: str, names: Iterable[str], known: set[str]) -> None:
+    """Refuse names of nothing: a machine that plays less than it was told to finds nothing."""
+    if unknown := sorted(set(names) - known):
+        raise UnknownName(
+            f"{what} names {', '.join(unknown)}; of what players call there are: {', '.join(sorted(known)) or 'none'}"
+        )
 
 
 class _Named:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import math
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from gamedb.testing.database import ProcessDied, SimulatedDatabase
 from gamedb.testing.disk import Disk
 from gamedb.testing.loop import SimulatedLoop
 from gamedb.testing.outside import Outside
+from gamedb.testing.wrong import does_not_hold, failures, shown
 from gamedb.types import Identity
 
 if TYPE_CHECKING:
@@ -47,6 +49,10 @@ FIRINGS_MAX: Final = 100_000
 """How much may happen without time passing."""
 LINGER: Final = timedelta(hours=1)
 """How much time passes at the end of a run of `explore` by default."""
+CRASHES_MAX: Final = 3
+"""How often the process dies in a run of `explore` at most by default."""
+DISK_ERRORS_MAX: Final = 1
+"""How often the disk fails in a run of `explore` at most by default."""
 DISK_FULL: Final = "No space left on device"
 
 Invariant = Callable[[Any], object]
@@ -59,6 +65,8 @@ class SimulationStuck(GamedbError):
 
 def identity(name: str | Identity) -> Identity:
     """Who somebody of this name is in simulations; an identity is itself."""
+    if not isinstance(name, str | Identity):
+        raise TypeError(f"somebody in a simulation is named by a str or an Identity, not by {name!r}")
     return name if isinstance(name, Identity) else identity_of("simulation", name)
 
 
@@ -158,12 +166,26 @@ class Simulation:
     def _look(self) -> None:
         if self.broken is not None:
             return
+        db, self.db.looking = self.db, True
         try:
             for invariant in self.invariants:
                 if invariant(self) is False:
-                    raise AssertionError(f"{getattr(invariant, '__name__', invariant)} does not hold")
-        except Exception as error:
+                    raise does_not_hold(invariant)
+        except failures() as error:
             self.broken = error
+        finally:
+            db.looking = False
+
+    def _must_be_idle(self, what: str) -> None:
+        """Raise when what wants to move the world is called from within it, or when that is over."""
+        if self._closed:
+            raise DatabaseClosed(f"{self!r} is over; make another one")
+        self.db.must_not_look()
+        if self.db.running is not None or self.loop.is_running() or self.outside.is_running():
+            raise GamedbError(
+                f"sim.{what}() was called by what runs in the simulation (a reducer, a procedure, a fake, a client's "
+                "callback); only the test itself can. To let the process die in the middle: sim.crash_after(...)"
+            )
 
     def always(self, invariant: Invariant) -> Invariant:
         """From now on this must hold after every commit; the action that breaks it raises. Also a decorator."""
@@ -186,9 +208,10 @@ class Simulation:
         `at`: one of `boundaries`, the last transaction that survives; by default the last one that is written.
         `settle=False`: what is due by then does not happen yet.
         """
+        self._must_be_idle("crash")
         boundaries = self.disk.boundaries
         if at is not None and at not in boundaries:
-            raise ValueError(f"crash(at={at}): a crash can cut after one of {_shown(boundaries)}")
+            raise ValueError(f"crash(at={at!r}): a crash can cut after one of {_shown(boundaries)}")
         self._bury(at)
         if settle:
             self.settle()
@@ -208,6 +231,8 @@ class Simulation:
 
         Whoever made the call that it dies in gets a `ConnectionLost`.
         """
+        if not isinstance(commits, int) or commits < 0:
+            raise ValueError(f"crash_after(commits={commits!r}): how many commits are still made, 0 or more")
         self.db.commits_left = commits
 
     def restart(self) -> None:
@@ -215,7 +240,13 @@ class Simulation:
         self.deploy(self.module)
 
     def deploy(self, module: Module) -> None:
-        """Stop in good order, and go on with another version of the game. `SchemaChangeRefused` as a server has it."""
+        """Stop in good order, and go on with another version of the game.
+
+        `SchemaChangeRefused` as a server has it; then the version from before is started again.
+        """
+        self._must_be_idle("deploy")
+        if not isinstance(module, Module):
+            raise TypeError(f"what is deployed is a Module, not {module!r}")
         old = self.db.module
         self.db.die()
         self.outside.died()
@@ -225,11 +256,13 @@ class Simulation:
         self.disk.write()
         self.disk.cut(self.disk.durable_tx_id)
         self.supervised = False
-        if module is not self.module:
-            self.disk.convert(old, module.resolve())
-        self.module = module
-        self._open()
-        self.settle()
+        try:
+            if module is not self.module:
+                self.disk.convert(old, module.resolve())
+            self.module = module
+        finally:
+            self._open()
+            self.settle()
 
     @property
     def boundaries(self) -> list[int]:
@@ -349,6 +382,7 @@ class Simulation:
         db = self.db
         if self._closed:
             raise DatabaseClosed(f"{self!r} is over; make another one")
+        db.must_not_look()
         try:
             yield
         except Exception:
@@ -427,6 +461,7 @@ class Simulation:
 
     def advance(self, by: timedelta | float) -> None:
         """Let so much time (seconds, or a timedelta) pass. Whatever falls due meanwhile happens at its own time."""
+        self._must_be_idle("advance")
         step = _duration(by)
         if step < timedelta(0):
             raise ValueError(f"advance({by!r}) would go backwards")
@@ -442,7 +477,7 @@ class Simulation:
             passed = f"{self.now - began} have passed"
             why = "nothing is due any more" if self._next_due() is None else passed
             held = "; the disk is held, let it write with sim.flush()" if self.disk.held else ""
-            raise SimulationStuck(f"{predicate!r} did not come true, and {why}{held}")
+            raise SimulationStuck(f"{shown(predicate)} did not come true, and {why}{held}")
 
     def _pass(self, until: datetime, predicate: Callable[[], object], *, jump: bool = True) -> bool:
         """Says whether the predicate came true."""
@@ -490,8 +525,8 @@ class Simulation:
         *,
         seeds: int | Iterable[int] = 200,
         invariants: Sequence[Invariant] = (),
-        crashes: int = 3,
-        disk_errors: int = 1,
+        crashes: int = CRASHES_MAX,
+        disk_errors: int = DISK_ERRORS_MAX,
         linger: timedelta | float = LINGER,
         shrink: bool = True,
     ) -> Explored:
@@ -558,7 +593,13 @@ class SimulatedCaller:
 
 def _duration(time: timedelta | float) -> timedelta:
     """A time that may be given in seconds."""
-    return time if isinstance(time, timedelta) else timedelta(seconds=time)
+    if isinstance(time, timedelta):
+        return time
+    if not isinstance(time, int | float):
+        raise TypeError(f"a time is a timedelta or a number of seconds, not {time!r}")
+    if not math.isfinite(time):
+        raise ValueError(f"{time} s is no length of time")
+    return timedelta(seconds=time)
 
 
 def _shown(boundaries: list[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
@@ -36,6 +37,9 @@ class Fake:
         self.outcomes = list(outcomes)
         """What the attempts give, in order; the last one again and again."""
         self.delay_seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+        seconds = self.delay_seconds
+        if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < math.inf):
+            raise ValueError(f"fake(delay={delay!r}): how long an attempt takes, a timedelta or seconds, 0 or more")
         """How long an attempt takes; `None`: no time."""
         self.calls: list[FakeCall] = []
         """The attempts so far, over all lives of the process."""

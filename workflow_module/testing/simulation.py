@@ -7,7 +7,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Self, TypeVar
 
-from gamedb.testing import Simulation
+from gamedb.testing import Simulation, SimulationStuck
 from workflow_module.codec import encode
 from workflow_module.definition import StateView, WorkflowDefinition, procedure_result
 from workflow_module.history import Moment
@@ -191,8 +191,17 @@ class WorkflowSimulation(Simulation):
         return self.flows.result(workflow_id)
 
     def finish(self, workflow_id: int) -> Any:
-        """Let time pass until a workflow has ended, then `result`."""
-        self.run_until(lambda: self.ended(workflow_id))
+        """Let time pass until a workflow has ended, then `result`. `SimulationStuck` says where it waits for ever."""
+
+        def has_ended() -> bool:
+            return self.ended(workflow_id)
+
+        try:
+            self.run_until(has_ended)
+        except SimulationStuck as stuck:
+            row = self.row(workflow_id)
+            where = f"workflow {workflow_id} ({row.workflow_type}) is {row.status.value} at {row.current_step}"
+            raise SimulationStuck(f"{where}: {stuck}") from None
         return self.result(workflow_id)
 
     def history(self, workflow_id: int) -> list[Moment]:

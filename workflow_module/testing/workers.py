@@ -110,9 +110,9 @@ class SimulatedWorker:
         try:
             self._take()
             await self.sim.outside.confirmed()
+            mine = {row.id: row for row in self._rows() if row.worker == NAME}
         except ConnectionLost:
             return  # the next process wakes it
-        mine = {row.id: row for row in self.sim.read(PendingProcedure).where(worker=NAME)}
         for key, attempt in list(self._attempts.items()):
             row = mine.get(key)
             if row is None or row.attempt != attempt.pending.attempt:
@@ -127,7 +127,7 @@ class SimulatedWorker:
 
     def _take(self) -> None:
         """Take all that is offered, and give back at once what has no fake."""
-        offered = [row for row in self.sim.read(PendingProcedure) if row.offered is not None]
+        offered = [row for row in self._rows() if row.offered is not None]
         for queue in sorted({row.offered or "" for row in offered if row.procedure in self._faked}):
             count = sum(row.offered == queue for row in offered)
             for row in self._call("workflow_procedure_take", queue, NAME, LEASE_SECONDS, count):
@@ -182,6 +182,10 @@ class SimulatedWorker:
         return Fate.LIVES if self.chance is None else Random(f"{self.chance}/{step.attempt_key}").choice(FATES)
 
     # --- reaching the process
+
+    def _rows(self) -> list[PendingProcedure]:
+        """The pending calls; `ConnectionLost` when the process has died, and nobody has noticed yet."""
+        return self.sim.outside.reach(lambda: list(self.sim.read(PendingProcedure)))
 
     async def ask(self, reducer: str, *args: Any, **kwargs: Any) -> None:
         """Call a reducer until it is known what came of it."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from gamedb import Module, PrimaryKey, ReducerContext, Row, TransactionError, u64
+from gamedb import ConnectionLost, Module, PrimaryKey, ReducerContext, Row, TransactionError, u64
 from gamedb.testing import ExplorationFailed, Run
 from workflow_module import (
     PendingProcedure,
@@ -254,3 +254,12 @@ def test_explore_has_nothing_against_one_that_knows_the_step_again(sim: Workflow
     sim.fake(paint, careful)
     explored = sim.explore(three_portraits, seeds=60)
     assert explored.crashes > 0
+
+
+def test_a_worker_that_looks_after_the_process_has_died_is_told_so(sim: WorkflowSimulation) -> None:
+    sim.fake(paint, careful)
+    sim.db.die()  # nobody has noticed yet
+    with pytest.raises(ConnectionLost):
+        sim._worker._take()
+    with pytest.raises(ConnectionLost):
+        sim._worker._rows()

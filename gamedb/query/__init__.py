@@ -4,7 +4,7 @@
 commit how their answers changed. Uses the store and what describes it; knows no client, no wire and no clock.
 """
 
-from gamedb.query.access import ROWS_MAX, SECONDS_MAX
+from gamedb.query.access import COMMIT_SECONDS_MAX, ROWS_MAX, SECONDS_MAX
 from gamedb.query.catalog import SHAPES_MAX, Catalog
 from gamedb.query.grammar import CONDITIONS_MAX
 from gamedb.query.live import Counters, Delta, LiveQuery
@@ -13,6 +13,7 @@ from gamedb.query.plan import Query
 from gamedb.query.text import NESTING_MAX, PIECES_MAX, TEXT_MAX
 
 __all__ = [
+    "COMMIT_SECONDS_MAX",
     "CONDITIONS_MAX",
     "NESTING_MAX",
     "PIECES_MAX",

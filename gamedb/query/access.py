@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from time import perf_counter
 from typing import Any, Final, TypeVar
@@ -62,6 +63,9 @@ PAIRS_MAX: Final = 5_000_000
 SECONDS_MAX: Final = 2.0
 """How long the rows of an answer that has a limit may be looked for, as all else waits."""
 
+COMMIT_SECONDS_MAX: Final = 0.5
+"""How long a commit may wait for the queries that are answered again at each commit."""
+
 
 class Reader:
     """The tables of a database, as queries look at them."""
@@ -71,6 +75,16 @@ class Reader:
         self.seconds_max = SECONDS_MAX
         """What applies of `SECONDS_MAX` at the moment."""
         self._lookups: dict[tuple[str, str], Lookup | None] = {}
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Answers with a limit may be looked for no longer than this, nor than what applies already."""
+        before = self.seconds_max
+        self.seconds_max = min(seconds, before)
+        try:
+            yield
+        finally:
+            self.seconds_max = before
 
     def lookup(self, table: str, column: str) -> Lookup | None:
         """As the function, made once."""

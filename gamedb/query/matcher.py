@@ -7,13 +7,12 @@ asked for what, and how it is sent, is the caller's.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from gamedb.columns import ProductType, exact_function
 from gamedb.commit import Commit
-from gamedb.query.access import ROWS_MAX, SECONDS_MAX, Reader
+from gamedb.query.access import ROWS_MAX, Reader
 from gamedb.query.catalog import Catalog
 from gamedb.query.conditions import bound
 from gamedb.query.joins import Joins
@@ -86,14 +85,9 @@ class Matcher:
             return self._views.answer(query, condition, sender, rows_max)
         return self._reader.select(query, condition, rows_max=rows_max)
 
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
+    def within(self, seconds: float) -> AbstractContextManager[None]:
         """Queries that are begun in it may look for their rows no longer than this, nor than `SECONDS_MAX`."""
-        self._reader.seconds_max = min(seconds, SECONDS_MAX)
-        try:
-            yield
-        finally:
-            self._reader.seconds_max = SECONDS_MAX
+        return self._reader.within(seconds)
 
     def commit(self, commit: Commit) -> list[Delta]:
         """How a commit, the last one, changed the answers: nothing for a query whose answer is what it was."""

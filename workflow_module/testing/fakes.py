@@ -34,12 +34,12 @@ class Fake:
     """What stands in for one procedure. Made by `sim.fake`."""
 
     def __init__(self, outcomes: tuple[Any, ...], delay: timedelta | float | None) -> None:
-        self.outcomes = list(outcomes)
-        """What the attempts give, in order; the last one again and again."""
-        self.delay_seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-        seconds = self.delay_seconds
+        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
         if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < math.inf):
             raise ValueError(f"fake(delay={delay!r}): how long an attempt takes, a timedelta or seconds, 0 or more")
+        self.outcomes = list(outcomes)
+        """What the attempts give, in order; the last one again and again."""
+        self.delay_seconds = seconds
         """How long an attempt takes; `None`: no time."""
         self.calls: list[FakeCall] = []
         """The attempts so far, over all lives of the process."""

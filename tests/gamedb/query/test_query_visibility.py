@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gamedb import Database, Module, QueryError, SchemaError
-from gamedb.query import Catalog, access
+from gamedb.query import Catalog, access, reevaluated
 from tests.gamedb.query.game import ANN, BOB, Asked, Hit, Item, Mark, Player, Secret, a_module
 
 OWN = "SELECT * FROM player WHERE owner = :sender"
@@ -208,6 +208,29 @@ def test_a_join_under_a_filter_with_a_join_has_limits(monkeypatch: pytest.Monkey
     asked.add(*[Item(player_id=1) for _ in range(5)])
     with pytest.raises(QueryError, match="more than 8 pairs"):
         asked.open(f"{text} WHERE p.hp <> 100")
+
+
+def test_a_join_under_a_filter_with_a_join_ends_when_commits_would_wait_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All commits wait for it, as nothing else does for queries; what it costs is known when it begins, too."""
+    asked = Asked(a_module(OWN_ITEMS))
+    text = "SELECT p.* FROM player p JOIN item i ON p.id = i.player_id"
+    first, second = asked.open(text), asked.open(f"{text} WHERE p.hp <> 1")
+    player, _ = asked.add(Player(name="a", owner=ANN), Item(player_id=1))
+    assert asked.of(first) == asked.of(second) == ([], [player])
+
+    monkeypatch.setattr(access, "COMMIT_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(reevaluated, "LEAST_SECONDS", -1.0)
+    asked.add(Item(player_id=1))
+    assert ["takes more than" in (delta.error or "") for delta in asked.deltas] == [True, True]
+    with pytest.raises(QueryError, match="takes more than"):
+        asked.open(f"{text} WHERE p.hp <> 2")
+    assert asked.ask(text) == [player, player]  # one that is answered once has the time of those
+
+    monkeypatch.setattr(reevaluated, "LEAST_SECONDS", 10.0)
+    asked.add(Item(player_id=1))  # however long the others took, each has a little time
+    assert asked.of(first) == ([], [player, player])
 
 
 def test_floats_that_are_equal_and_differ_are_a_change_of_a_join_under_a_filter() -> None:

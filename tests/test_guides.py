@@ -72,19 +72,31 @@ def test_the_first_buff_survives_kill_9(tmp_path: Path, environment: dict[str, s
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
         for _ in range(2):  # the second line comes a second later: the buff is on disk
-            assert re.fullmatch(r"ann is strong for \d seconds more\n", first.stdout.readline())
+            assert re.fullmatch(r"ann is strong: \d s left\n", first.stdout.readline())
         first.kill()
     before = buffs()
     second = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert second.stdout.splitlines()[-1] == "BuffResult(final_stacks=1)"
     assert buffs() == before
     assert len(before) == 1
+    third = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert third.stdout == "BuffResult(final_stacks=1)\n"
+
+
+def test_the_first_test_passes(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "buff.py").write_text(file_of(ROOT / "README.md", "buff.py"))
+    (tmp_path / "test_buff.py").write_text(file_of(ROOT / "docs" / "testing.md", "test_buff.py"))
+    command = [sys.executable, "-m", "pytest", "-q"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
 
 
 def test_the_first_buff_is_served_as_the_readme_says(tmp_path: Path, environment: dict[str, str]) -> None:
     readme = (ROOT / "README.md").read_text()
     (tmp_path / "buff.py").write_text(file_of(ROOT / "README.md", "buff.py"))
     [start] = re.findall(r"^gamedb (start buff:module)$", readme, re.MULTILINE)
+    [dispel] = re.findall(r"`gamedb (call arena dispel \d+)`", readme)
     cast, stack, ask = re.findall(r"^gamedb ((?:call|sql) arena .*)$", readme, re.MULTILINE)
     gamedb = [sys.executable, "-m", "gamedb"]
 
@@ -107,9 +119,11 @@ def test_the_first_buff_is_served_as_the_readme_says(tmp_path: Path, environment
     with served() as url:
         assert run(cast, url) == run(stack, url) == ""
         shown = run(ask, url)
-    assert re.search(r"7\s+select\(EXPIRE, Dispel, Stack\)\s+3\n", shown)
+    assert re.search(r"7\s+Suspended\s+select\(EXPIRE, Dispel, Stack\)\s+3\n", shown)
     with served() as url:
         assert run(ask, url).splitlines()[:3] == shown.splitlines()[:3]
+        assert run(dispel, url) == ""
+        assert re.search(r"7\s+Completed\s", run(ask, url))
 
 
 COMMAND = re.compile(r"\bgamedb (?=[a-z])((?:[^`'\n\\|&)]|\\\n)+)")

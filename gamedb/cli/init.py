@@ -19,6 +19,7 @@ _FILES: Final = {
     "game.py": "game.py",
     "public/index.html": "public/index.html",
     "tests/test_game.py": "tests/test_game.py",
+    "pytest.ini": "pytest.ini",
     "README.md": "README.md",
     "gitignore": ".gitignore",
 }
@@ -55,3 +56,4 @@ def init(
     for line in (f"cd {name}", "gamedb dev game:module --static public"):
         out.print(Text(f"  {line}", style="cyan"))
     out.print(Text("and open http://127.0.0.1:3000/ in a browser."))
+    out.print(Text.assemble("and test it:  ", ("pip install pytest && pytest", "cyan")))

@@ -445,14 +445,17 @@ class TestInit:
         assert result.code == 0
         made = tmp_path / "star-arena"
         assert {str(p.relative_to(made)) for p in made.rglob("*") if p.is_file()} == {
-            "game.py", "public/index.html", "tests/test_game.py", "README.md", ".gitignore",
+            "game.py", "public/index.html", "tests/test_game.py", "pytest.ini", "README.md", ".gitignore",
         }  # fmt: skip
         assert "gamedb dev game:module --static public" in result.out
+        assert "pip install pytest && pytest" in result.out
         for file in made.rglob("*.*"):
             assert "my-game" not in file.read_text()
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         tests = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-            cwd=made, env={**os.environ, "PYTHONPATH": f"{made}:{ROOT}"}, capture_output=True, text=True, check=False,
+            ["pytest", "-q", "-p", "no:cacheprovider"],  # as people type it: the current directory is not on sys.path
+            cwd=made, env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            check=False,
         )  # fmt: skip
         assert tests.returncode == 0, tests.stdout
         server = Process("start", "game:module", "--listen", "127.0.0.1:0", "--static", "public", cwd=made)

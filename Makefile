@@ -30,13 +30,16 @@ JOBS ?= 2
 # `make test COVERAGE=1` also measures what the tests cover, says so, and fails below the limits (tests/coverage_report.py).
 COVERAGE ?=
 
-.PHONY: help run demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash soak bench clean
+.PHONY: help run quickstart demo-crash wheel page pictures console console-test test sdk check docs format fuzz crash soak bench clean
 
 help: ## Show this list
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 run: .venv/.ready $(PAGE)/dist/index.html $(BUILT_CONSOLE) ## Play the arena in a browser, on http://127.0.0.1:3000; its data is in data/
 	@$(PY) -m gamedb start examples.arena.module:module --listen $(LISTEN) --data-dir data
+
+quickstart: .venv/.ready ## Play a very small game in the terminal; its data is in data/
+	@$(PY) -m examples.quickstart $(ARGS)
 
 demo-crash: .venv/.ready ## Kill the arena in the middle, start it again, and see that everything goes on
 	@$(PY) -m examples.arena.demo_crash
@@ -148,7 +151,7 @@ client_ts/node_modules/.ready: $(wildcard client_ts/package*.json)
 $(PAGE)/node_modules/.ready: $(wildcard $(PAGE)/package*.json)
 	@if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null; then \
 	  echo "The page of the arena needs Node 20.19 or newer to be built; found: $$(node --version 2>/dev/null || echo none)." >&2; \
-	  echo "Install it, or play in the terminal: $(PY) -m examples.quickstart" >&2; exit 1; \
+	  echo "Install it, or play in the terminal: make quickstart" >&2; exit 1; \
 	fi; \
 	echo "installing the packages of the arena's page"; \
 	cd $(PAGE) && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --silent --no-audit --no-fund

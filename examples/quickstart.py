@@ -1,6 +1,6 @@
 """A very small game that cannot lose its state: three heroes, a wolf, and timers.
 
-    python -m examples.quickstart            plays for eight seconds, with its data in data/arena.db
+    python -m examples.quickstart            plays for eight seconds, with its data in data/quickstart.db
     python -m examples.quickstart --seconds 60 --data-dir elsewhere
 
 Stop it however you like, `kill -9` included, and start it again: hit points, the wolf's next bite and the time at
@@ -10,6 +10,7 @@ which a fallen hero gets up are all in the database, so the game goes on where i
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from gamedb import (
     AutoInc,
     Commit,
     Database,
+    GamedbError,
     Index,
     Module,
     PrimaryKey,
@@ -34,7 +36,7 @@ from gamedb import (
 HP_MAX = 100
 FALLEN_FOR = timedelta(seconds=4)
 
-module = Module("arena")
+module = Module("quickstart")
 
 
 @module.table(public=True)
@@ -202,10 +204,18 @@ def main() -> None:
     """Play for some seconds."""
     parser = argparse.ArgumentParser(description="A very small game that cannot lose its state.")
     parser.add_argument("--seconds", type=float, default=8.0, help="how long to play (default: 8)")
-    parser.add_argument("--data-dir", type=Path, default=Path("data"), help="where arena.db is (default: data)")
+    parser.add_argument("--data-dir", type=Path, default=Path("data"), help="where quickstart.db is (default: data)")
     options = parser.parse_args()
     options.data_dir.mkdir(parents=True, exist_ok=True)
     path = options.data_dir / f"{module.name}.db"
+    try:
+        play(path, options.seconds)
+    except GamedbError as error:
+        sys.exit(f"error: {error}")
+
+
+def play(path: Path, seconds: float) -> None:
+    """Open the game in this file, new or not, and let it run."""
     with Database(module, path) as db:
         if db.last_tx_id <= 1:
             print(f"A new game in {path}: three heroes, and a wolf that bites every 1.5 seconds.")
@@ -217,7 +227,7 @@ def main() -> None:
         narrate(db)
         db.run()
         try:
-            time.sleep(options.seconds)
+            time.sleep(seconds)
         except KeyboardInterrupt:
             print()
         bitten = sum(player.falls for player in db.read(Player))

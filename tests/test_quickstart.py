@@ -56,7 +56,17 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
 
 def test_its_file_can_be_read_with_any_tool(tmp_path: Path) -> None:
     play(tmp_path, seconds=0).communicate(timeout=30)
-    connection = sqlite3.connect(tmp_path / "arena.db")
+    connection = sqlite3.connect(tmp_path / "quickstart.db")
     names = [name for (name,) in connection.execute("select name from player order by id")]
     connection.close()
     assert names == ["ann", "bob", "cleo"]
+
+
+def test_what_it_cannot_play_with_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "quickstart.db").write_text("a diary")
+    game = play(tmp_path, seconds=0)
+    output, _ = game.communicate(timeout=30)
+    assert game.returncode == 1
+    assert output.startswith("error: ")
+    assert "quickstart.db" in output
+    assert "Traceback" not in output

@@ -7,6 +7,7 @@ whole. `plan` goes the same way and keeps nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import Connection, insert, literal, select
 from sqlalchemy.schema import CreateTable
@@ -20,6 +21,9 @@ from gamedb.storage.compare import Plan, Step, compare, sql_table
 from gamedb.storage.migration import MigrationContext, StoredTables
 from gamedb.storage.rows import builder, stored_tables
 from gamedb.storage.shape import shapes_of
+from gamedb.system import SYSTEM_TABLES
+
+ANOTHER_GAME: Final = "; perhaps this is the database of another game: choose another path (--data-dir). If it is not"
 
 
 def create(connection: Connection, tables: Mapping[str, TableSchema], migrations: Sequence[Migration]) -> None:
@@ -82,7 +86,8 @@ class Evolution:
         if plan.refusals:
             listed = "\n".join(f"  - {refusal}" for refusal in plan.refusals)
             raise SchemaChangeRefused(
-                f"{self._label}: the stored tables do not fit the module; nothing was changed:\n{listed}",
+                f"{self._label}: the stored tables do not fit the module; nothing was changed"
+                f"{ANOTHER_GAME if self._of_another_game() else ''}:\n{listed}",
                 plan.refusals,
             )
         for step in plan.steps:
@@ -99,6 +104,11 @@ class Evolution:
         if plan.steps or self.pending:
             done = [*self._meta.migrations, *(m.name for m in self.pending)]
             meta.write_schema(self._connection, shapes_of(self._tables), done)
+
+    def _of_another_game(self) -> bool:
+        """Whether most of the stored tables are not in the module: a renamed table or two are no such thing."""
+        own = self._stored.shapes.keys() - SYSTEM_TABLES.keys()
+        return 2 * len(own - self._tables.keys()) > len(own)
 
     def _add_columns(self, schema: TableSchema) -> None:
         if schema.primary_key is None:

@@ -165,7 +165,7 @@ def test_the_entry_point_exists() -> None:
 def test_python_m_gamedb_is_the_same() -> None:
     command = [sys.executable, "-m", "gamedb", "describe", "examples.quickstart:module", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["module"] == "arena"
+    assert json.loads(done.stdout)["module"] == "quickstart"
     assert done.stderr == ""
 
 

@@ -309,6 +309,19 @@ def test_what_cannot_happen_by_itself_is_refused_with_a_remedy(filled: Place, ca
     assert all("in a @module.migration" in difference for difference in differences)
 
 
+class Hero(Row):
+    id: PrimaryKey[AutoInc[u64]] = 0
+
+
+def test_a_database_of_another_game_is_first_of_all_taken_for_that(filled: Place) -> None:
+    for tables, another in ((schemas(Hero), True), (schemas(Player, Hero), False), (changed(gold=u32), False)):
+        with pytest.raises(SchemaChangeRefused) as caught:
+            filled.open(tables)
+        first = str(caught.value).splitlines()[0]
+        assert ("perhaps this is the database of another game" in first) == another
+        assert ("choose another path" in first) == another
+
+
 def test_one_refusal_lists_every_difference(filled: Place) -> None:
     class Guild(Row):
         id: PrimaryKey[u64]

@@ -170,7 +170,7 @@ def _serve(
     with open_site(games, where, url=url, operators=named, issuers=trusted, limits=chosen, proxies=proxies) as site:
 
         def ready(running: Serving) -> None:
-            _announce(running.url, site, where, static)
+            announce(running.url, site, where, static)
             if supervised:
                 _obey_stdin(site, running.stop)
 
@@ -208,8 +208,9 @@ def operator(text: str) -> Identity:
     return identity
 
 
-def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
-    from gamedb.server.http.console import is_built
+def announce(url: str, site: Site, data_dir: Path | None, static: Path | None) -> None:
+    """Print where everything is, now that clients can come."""
+    from gamedb.server.http.console import NOT_BUILT, is_built
     from gamedb.server.site import OWNER_TOKEN
 
     lines: list[tuple[str, str, str]] = []
@@ -219,6 +220,8 @@ def _announce(url: str, site: Site, data_dir: Path | None, static: Path | None) 
         lines.append(("page", f"{url}/", "cyan"))
     if is_built():
         lines.append(("console", f"{url}/console/#token={site.owner_token}", "cyan"))
+    else:
+        lines.append(("console", NOT_BUILT, "yellow"))
     lines.append(("owner token", site.owner_token if data_dir is None else shown(data_dir / OWNER_TOKEN), ""))
     width = max(len(title) for title, _, _ in lines) + 2
     out = Console(highlight=False, soft_wrap=True)

@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from gamedb.cli import app
 from gamedb.cli.dev import TABLES_CHANGED
 from gamedb.cli.init import SCAFFOLD
+from gamedb.cli.start import announce
 from gamedb.server.background import in_thread
 from gamedb.server.serve import Serving
 from gamedb.server.site import Site, open_site
@@ -245,6 +246,19 @@ class TestToken:
     def test_a_token_that_is_none(self, run: Run, running: Running) -> None:
         assert run("token", "show", "abc").code == 1
         assert run("token", "issue", "--subject", "x" * 129).code == 2
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_start_tells_where_the_console_is_or_how_to_build_it(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], built: bool
+) -> None:
+    monkeypatch.setattr("gamedb.server.http.console.CONSOLE", tmp_path)
+    if built:
+        (tmp_path / "index.html").write_text("<title>Console</title>")
+    announce(running.url, running.site, tmp_path / "data", None)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("console")]
+    expected = f"{running.url}/console/#token=" if built else 'not built: run "make console" in the clone of gamedb'
+    assert line.removeprefix("console").strip().startswith(expected)
 
 
 class TestRefusedStarts:

@@ -24,9 +24,9 @@ PREFLIGHT_SECONDS: Final = 86_400
 NO_PAGE: Final = """A gamedb server. It serves no page of a game: gamedb start ... --static DIR gives it one.
 
 /v1/database/NAME/subscribe   where clients connect (any SpacetimeDB SDK)
-/console/                     the page for operators
 /v1/health                    whether all is well
 """
+CONSOLE_LINE: Final = "/console/                     the page for operators\n"
 
 
 def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
@@ -44,7 +44,7 @@ def routes(server: Server, *, static: Path | None = None) -> list[BaseRoute]:
 
 
 async def _no_page(request: Request) -> Response:
-    return PlainTextResponse(NO_PAGE)
+    return PlainTextResponse(NO_PAGE + (CONSOLE_LINE if console.is_built() else ""))
 
 
 def _cors(app: Router) -> CORSMiddleware:

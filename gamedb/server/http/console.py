@@ -21,10 +21,7 @@ POLICY: Final = (
     "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 """Only its own scripts run. The SDK makes decoders with `Function`, which is what 'unsafe-eval' is for."""
-NOT_BUILT: Final = (
-    "The console is not built. In a checkout of gamedb, with Node 20.19 or newer: make console. "
-    "Packages from an index have it built."
-)
+NOT_BUILT: Final = 'not built: run "make console" in the clone of gamedb, and install again'
 
 
 def is_built(directory: Path | None = None) -> bool:
@@ -52,4 +49,4 @@ async def _to_slash(request: Request) -> Response:
 
 
 async def _not_built(request: Request) -> Response:
-    return PlainTextResponse(NOT_BUILT, 404)
+    return PlainTextResponse(f"The console is {NOT_BUILT}.\n", 404)

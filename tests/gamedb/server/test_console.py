@@ -81,7 +81,8 @@ class TestThePage:
     def test_without_a_build_it_says_how_to_make_one(self, tmp_path: Path) -> None:
         client = Client(Starlette(routes=console.routes(tmp_path)))
         answer = client.get("/console/")
-        assert (answer.status_code, "make console" in answer.text) == (404, True)
+        assert (answer.status_code, 'run "make console" in the clone' in answer.text) == (404, True)
+        assert answer.text.endswith("\n")
         assert client.get("/console").headers["location"] == "/console/"
 
     def test_a_built_one_is_served_with_a_policy_that_lets_no_foreign_script_in(self, tmp_path: Path) -> None:

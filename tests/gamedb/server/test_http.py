@@ -27,11 +27,18 @@ from gamedb.wire.sats_json import from_sats
 from tests.gamedb.server.http_game import Big, Mood, Player, Point, Secret, Served, Tick, Visitor, game
 
 
-def test_a_server_without_a_page_says_what_there_is(served: Served) -> None:
+@pytest.mark.parametrize("built", [True, False])
+def test_a_server_without_a_page_says_what_there_is(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: bool
+) -> None:
+    monkeypatch.setattr("gamedb.server.http.console.CONSOLE", tmp_path)
+    if built:
+        (tmp_path / "index.html").write_text("<title>Console</title>")
     answer = served.client.get("/")
     assert answer.status_code == 200
     assert "--static DIR" in answer.text
-    assert "/console/" in answer.text
+    assert "/v1/health" in answer.text
+    assert ("/console/" in answer.text) == built
 
 
 class TestIdentity:

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from gamedb.cli.options import DEFAULT_DATA, DEFAULT_LISTEN, DataDir
 from gamedb.cli.output import REFUSED, fail
-from gamedb.cli.start import Issuers, Listen, LogLevel, Operators, Static
+from gamedb.cli.start import STOPPED, Issuers, Listen, LogLevel, Operators, Static
 
 STOP_SECONDS_MAX: Final = 30.0
 """How long the old process may take to end."""
@@ -57,7 +57,7 @@ def dev(
     for name, values in (("--operator", operators), ("--issuer", issuers)):
         for value in values or []:
             options += [name, value]
-    game = _Game(target, data_dir, options)
+    game = _Game(target, listen, data_dir, options)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         game.reload()
@@ -67,16 +67,18 @@ def dev(
     except KeyboardInterrupt:
         pass
     finally:
-        game.stop("the server is shutting down")
+        if game.stop("the server is shutting down"):
+            game.say(STOPPED)
 
 
 class _Game:
     """The process that serves, and the checks before it is replaced."""
 
-    def __init__(self, target: str, data_dir: Path, options: list[str]) -> None:
+    def __init__(self, target: str, listen: str, data_dir: Path, options: list[str]) -> None:
         self._target = target
         self._data_dir = data_dir
         self._options = options
+        self._moves = listen.endswith(":0")  # each process takes another free port
         self._process: subprocess.Popen[str] | None = None
         self._out = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -99,9 +101,10 @@ class _Game:
                 self.say(f"- {refusal}", "red")
             return self._keep("the stored tables do not fit this code")
         self._show_steps(found)
+        again = ["--again"] if self._is_running() and not self._moves else []
         self.stop(TABLES_CHANGED if found["clients_must_reload"] else CODE_CHANGED)
         self._process = subprocess.Popen(
-            [*_GAMEDB, "start", self._target, *self._options, "--supervised"],
+            [*_GAMEDB, "start", self._target, *self._options, "--supervised", *again],
             stdin=subprocess.PIPE, text=True, start_new_session=True,  # Ctrl-C is for us; it gets our goodbye
         )  # fmt: skip
 
@@ -113,14 +116,16 @@ class _Game:
             self.say(note, "yellow")
 
     def _keep(self, why: str) -> None:
-        running = self._process is not None and self._process.poll() is None
-        self.say(f"{why}; {'the old code goes on' if running else 'put it right and save'}", "yellow")
+        self.say(f"{why}; {'the old code goes on' if self._is_running() else 'put it right and save'}", "yellow")
 
-    def stop(self, goodbye: str) -> None:
-        """End the process gracefully, if there is one."""
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self, goodbye: str) -> bool:
+        """End the process gracefully, if there is one; whether it has ended well, with all it had on disk."""
         process, self._process = self._process, None
         if process is None or process.stdin is None:
-            return
+            return False
         try:
             process.stdin.write(f"{goodbye}\n")
             process.stdin.close()
@@ -132,6 +137,7 @@ class _Game:
             self.say(f"the old code did not end within {STOP_SECONDS_MAX:g} s and was killed", "red")
             process.kill()
             process.wait()
+        return process.returncode == 0
 
 
 def _saved(directory: Path, data_dir: Path) -> Iterable[list[str]]:

@@ -24,6 +24,7 @@ from gamedb.types import Identity
 if TYPE_CHECKING:
     from gamedb.server.site import Site
 
+STOPPED: Final = "Stopped; everything is on disk."
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 Listen = Annotated[
@@ -71,6 +72,7 @@ Url = Annotated[
 ]
 Memory = Annotated[bool, typer.Option("--memory", help="Keep nothing: for tests and benchmarks.")]
 LogLevel = Annotated[str, typer.Option("--log-level", metavar="LEVEL", help=f"What is logged: {', '.join(LEVELS)}.")]
+Again = Annotated[bool, typer.Option("--again", hidden=True, help="Where everything is was told already.")]
 Supervised = Annotated[bool, typer.Option("--supervised", hidden=True, help="Stop when stdin says so, or ends.")]
 
 
@@ -91,6 +93,7 @@ def start(
     memory: Memory = False,
     log_level: LogLevel = "info",
     supervised: Supervised = False,
+    again: Again = False,
 ) -> None:
     """Serve a game, until Ctrl-C or SIGTERM.
 
@@ -122,7 +125,10 @@ def start(
             url,
             memory,
             supervised,
+            again,
         )
+        if not supervised:
+            typer.echo("Stopped." if memory else STOPPED)
     except SchemaChangeRefused as error:
         fail(str(error), "See what a change would do before a start: gamedb check MODULE:OBJECT")
     except DatabaseLocked as error:
@@ -145,6 +151,7 @@ def _serve(
     url: str | None,
     memory: bool,
     supervised: bool,
+    again: bool,
 ) -> None:
     from gamedb.server.addresses import Proxies
     from gamedb.server.http.files import check_directory  # the server is slow to import
@@ -170,7 +177,10 @@ def _serve(
     with open_site(games, where, url=url, operators=named, issuers=trusted, limits=chosen, proxies=proxies) as site:
 
         def ready(running: Serving) -> None:
-            announce(running.url, site, where, static)
+            if again:
+                typer.echo("Served again; the data is kept.")
+            else:
+                announce(running.url, site, where, static)
             if supervised:
                 _obey_stdin(site, running.stop)
 

@@ -385,6 +385,7 @@ def test_start_serves_until_it_is_told_to_stop_and_keeps_the_data(tmp_path: Path
         owners.add((tmp_path / "data" / "owner.token").read_text())
         assert server.stop(number) == 0, server.lines
         assert "data/eu.db" in " ".join(server.lines)
+        assert server.lines[-1] == "Stopped; everything is on disk."
     assert len(owners) == 1
     assert (tmp_path / "data" / "logs" / "eu.log").read_text().count("joined") == 2
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "eu.db")) as file:
@@ -440,7 +441,7 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
         dev.wait_for("add column 'hp'", seen)
         assert client.closed() == (1001, TABLES_CHANGED)
         client.close()
-        dev.wait_for("Serving", seen)
+        dev.wait_for("Served again; the data is kept.", seen)
         assert call(url, "more") == 200
         answer = urllib.request.Request(f"{url}/sql", b"SELECT * FROM player", method="POST")
         with urllib.request.urlopen(answer) as found:
@@ -448,6 +449,8 @@ def test_dev_serves_new_code_and_survives_bad_code(tmp_path: Path) -> None:
     finally:
         code = dev.stop()
     assert code == 0, dev.lines
+    assert sum("owner token" in line for line in dev.lines) == 1, "where everything is, is told once"
+    assert [line for line in dev.lines if "Stopped" in line] == ["dev: Stopped; everything is on disk."]
     assert "ann\\x1b[2J joined" in dev.wait_for("[2J joined")
     with socket.create_server(("127.0.0.1", port)):
         pass  # the process that served has gone, too
@@ -500,6 +503,13 @@ class TestInit:
         (tmp_path / "arena" / "mine.txt").write_text("x")
         assert run("init", "arena").code == 2
         assert [p.name for p in (tmp_path / "arena").iterdir()] == ["mine.txt"]
+
+
+def test_what_was_in_memory_is_not_said_to_be_on_disk(tmp_path: Path) -> None:
+    server = Process("start", GAME, "--memory", "--listen", "127.0.0.1:0", cwd=tmp_path)
+    server.wait_for("Serving")
+    assert server.stop() == 0
+    assert server.lines[-1] == "Stopped."
 
 
 def test_every_command_explains_itself(run: Run) -> None:

@@ -87,11 +87,15 @@ def main() -> None:
         before = look(data, datetime.now(UTC))
         out.print(f"[bold red]kill -9[/] at {before.at:%H:%M:%S}. Nobody could save anything.")
         pause(out, DOWN_SECONDS, "It is down")
+        starting = time.monotonic()
         with server(data):
+            answered = time.monotonic() - starting
+            out.print(
+                f"[bold green]It is up again.[/] It was down for {DOWN_SECONDS:g} s on purpose, and answered "
+                f"{answered:.1f} s after its start."
+            )
             pause(out, CATCH_UP_SECONDS, "It does what came due")
             after = look(data, datetime.now(UTC))
-            seconds = (after.at - before.at).total_seconds()
-            out.print(f"[bold green]It is up again[/] at {after.at:%H:%M:%S}, {seconds:.1f} s later.")
     out.print(comparison(before, after))
     lost = lost_between(before, after)
     out.print(verdict(before, after, lost))
@@ -99,7 +103,9 @@ def main() -> None:
 
 
 def pause(out: Console, seconds: float, text: str) -> None:
-    """Let time pass, and say so."""
+    """Let time pass, and say so: where nobody sees the seconds count down, once and at the beginning."""
+    if not out.is_terminal:
+        out.print(f"{text} for {seconds:g} s.")
     with out.status(text) as status:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:

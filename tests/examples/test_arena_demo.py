@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from examples.arena import demo_crash
 from examples.arena.demo_crash import Snapshot, comparison, look, lost_between, verdict
 from examples.arena.module import module
 from examples.stage import Stage
@@ -70,3 +72,16 @@ def test_what_is_missing_is_shown_as_lost(played: tuple[Snapshot, Snapshot]) -> 
     assert {run.workflow_id for run in auctions} <= {run.workflow_id for run in lost}
     assert out.file.getvalue().count("lost") == len(lost)  # type: ignore[attr-defined]
     assert "were lost" in verdict(before, later, lost)
+
+
+def test_what_it_says_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """How long each pause is, as nothing is seen of it there, and how long the start took without the pauses."""
+    for name, seconds in (("PLAY_SECONDS", 0.5), ("DOWN_SECONDS", 0.2), ("CATCH_UP_SECONDS", 0.1)):
+        monkeypatch.setattr(demo_crash, name, seconds)
+    with pytest.raises(SystemExit) as ended:
+        demo_crash.main()
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "It plays for 0.5 s." in text
+    assert re.search(r"up again\. It was down for 0\.2 s on purpose, and answered \d+\.\d s after its start\.", text)
+    assert "Nothing was lost" in text
